@@ -74,10 +74,14 @@ func (c counting) allowed(s *snapshot, of tally) int {
 	return allowed
 }
 
-// killedSince reports whether a replica was OOM-killed since the number changed last, and within a day.
+// killedSince reports whether a replica was OOM-killed since the number changed last, and within a day. A node's clock that is ahead
+// may date a kill after the change that was made for it.
 func (c counting) killedSince(last int64) bool {
+	answered := c.In.Memory.Counts.Killed
 	return slices.ContainsFunc(c.In.Observed.Pods, func(p observed.Pod) bool {
-		return p.OOMKilled && p.KilledLately(c.In.Now) && p.KilledAt.Unix() > last
+		at := p.KilledAt.Unix()
+		since := at > last && at != answered[p.Replica]
+		return since && p.OOMKilled && p.KilledLately(c.In.Now)
 	})
 }
 
@@ -119,4 +123,19 @@ func (c starting) countScaled(now, next plan.Plan) {
 	}
 	rules, m := c.In.Config.CountRules(), &c.Out.Memory.Counts
 	m.History = m.History.Changed(c.In.Now, r.Replicas-now.Replicas, rules.Out, rules.In)
+	m.Killed = killsAhead(c.In.Observed.Pods, c.In.Now)
+}
+
+// killsAhead are the kills that nodes date later than it is, by replica.
+func killsAhead(pods []observed.Pod, now time.Time) (kills map[int]int64) {
+	for _, p := range pods {
+		if ahead := p.KilledAt.After(now) && p.KilledLately(now); !p.OOMKilled || !ahead {
+			continue
+		}
+		if kills == nil {
+			kills = map[int]int64{}
+		}
+		kills[p.Replica] = p.KilledAt.Unix()
+	}
+	return kills
 }

@@ -143,6 +143,33 @@ func TestAnOOMKillLetsReplicasCome(t *testing.T) {
 	}
 }
 
+// TestAKillThatIsDatedAheadLetsReplicasComeOnce: by a node's clock that is four minutes ahead it is later than the change made for it,
+// and each wish of the day after was urgent.
+func TestAKillThatIsDatedAheadLetsReplicasComeOnce(t *testing.T) {
+	w := weighedWorld(t, scalingFile(stickily, ", out: {stabilizationWindow: 24h}"), 2, alike(32, 1)...)
+	w.slowly(30)
+	w.in.Observed.Pods = []observed.Pod{{Replica: 0, OOMKilled: true, KilledAt: w.in.Now.Add(14 * time.Minute)}}
+	w.slowly(2)
+	if got := w.in.InForce.Replicas; got != 4 {
+		t.Fatalf("%d replicas, want 4: %v", got, w.last.Waiting())
+	}
+	for _, s := range w.in.Discovered.Secrets {
+		w.setLoad(s.Name, 1.6)
+	}
+	w.slowly(30)
+	if got := w.in.InForce.Replicas; got != 4 {
+		t.Errorf("%d replicas by the same kill, want 4", got)
+	}
+	if diff := cmp.Diff(blockedCount(change.Out, change.StabilizationWindow, "4", "6"), w.blockedCounts()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	w.in.Observed.Pods[0].KilledAt = w.in.Now.Add(14 * time.Minute)
+	w.slowly(2)
+	if got := w.in.InForce.Replicas; got != 6 {
+		t.Errorf("%d replicas by the next kill, want 6: %v", got, w.last.Waiting())
+	}
+}
+
 // anyScaling draws rules of both directions.
 func anyScaling(t *rapid.T) string {
 	one := func(of string) string {

@@ -241,8 +241,8 @@ func (e *election) stands() { e.Out.Memory.Votes = e.ballots }
 type starting struct{ *cycle }
 
 // begin starts a rollout to what is proposed first. What is refused keeps nothing waiting but what was elected, which
-// might undo it, or bring it about all the same. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo
-// it.
+// might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing meanwhile, and keeps not even that.
+// A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
 func (c starting) begin(s *snapshot) {
 	left := gate.Everything
 	for _, p := range proposals() {
@@ -263,6 +263,8 @@ func (c starting) begin(s *snapshot) {
 			}
 		case c.begins(s, made):
 			return
+		case s.secretsPinWaits(made) != "":
+			left &^= p.asks
 		default:
 			left &^= p.asks | gate.Balance
 		}
@@ -332,9 +334,11 @@ func (c starting) begins(s *snapshot, p *proposed) bool {
 	return true
 }
 
-// waits says what a change waits for that did not begin. Its vote goes on.
+// waits says what a change waits for that did not begin. The vote goes on, unless what was elected may still begin.
 func (c starting) waits(p *proposed, kind, waits string) {
-	c.votes.stands()
+	if kind != "PinWaits" {
+		c.votes.stands()
+	}
 	if p.cause == change.Balance && c.Out.Candidate != nil {
 		c.Out.Candidate.Verdict = waits
 		return

@@ -156,7 +156,7 @@ func rollback(s *snapshot) *proposed {
 			}
 			back[name] = row.Replica
 		}
-		if pin, pinned := s.Pins[name]; pinned && pin < s.Next.MaxReplicas && !s.Next.FreeReplicas {
+		if pin, pinned := s.Pins[name]; pinned && s.Holds(name, pin) {
 			replicas = max(replicas, pin+1)
 		}
 	}
@@ -242,11 +242,11 @@ func pinsBeyond(s *snapshot) *proposed {
 	if s.Next.FreeReplicas || s.Next.Unmanaged || stranded(s.Next, s.replicas) {
 		return nil
 	}
-	byPlan := func(name string) bool { _, known := s.In.Pins[name]; return known }
+	byPlan := func(name string) bool { return !s.BySecret(name) }
 	if replicas, why := pinnedBeyond(s, byPlan); why != "" { // what waits for a Secret's must not make these wait
 		return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why}
 	}
-	replicas, why := pinnedBeyond(s, func(name string) bool { return !byPlan(name) })
+	replicas, why := pinnedBeyond(s, s.BySecret)
 	if why == "" {
 		return nil
 	}

@@ -105,6 +105,49 @@ func TestTheBudgetIsAShareOfTheKnownFleet(t *testing.T) {
 	}
 }
 
+// TestPinsThatCannotBeReadAreTold: who writes data.pins while the webhook is away hears of it from the planner alone. Pins beside one
+// that cannot be hold; where nothing can be read, what was pinned stays where it is.
+func TestPinsThatCannotBeReadAreTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		pins string
+		want []string // of whom, and what
+	}{
+		"none":             {"", nil},
+		"all of them can":  {"c000: 1\nc001: 2\n", nil},
+		"no YAML":          {"c000: [1\n", []string{" line 1: is not YAML; write one `cluster-secret: replica` a line"}},
+		"a list":           {"- c000: 1\n", []string{" line 1: is not a mapping; write one `cluster-secret: replica` a line"}},
+		"one is no number": {"c000: 1\nc001: two\n", []string{"c001 line 2: c001: a replica is a whole number, like 3"}},
+		"one is negative": {"c000: 1\nc001: -1\n",
+			[]string{"c001 line 2: c001: replica -1 is below 0: a negative shard leaves the cluster without an owner"}},
+		"one is there twice": {"c000: 1\nc001: 2\nc000: 2\n", []string{"c000 line 3: c000: is pinned twice: delete one of the lines"}},
+		"more than is read": {"c000: 1 #" + strings.Repeat("x", plan.MaxPinsBytes),
+			[]string{" line 1: has 257 KiB, and at most 256 are read: pin fewer clusters"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, 1, 1)
+			w.in.Pins = plan.Pins{"c000": 1, "c001": 2}
+			w.run(2)
+			w.in.Pins, w.in.PinProblems = plan.ParsePins(test.pins, w.in.InForce.MaxReplicas)
+			w.run(1)
+			var told []string
+			for _, p := range w.last.Problems {
+				if p.Kind == "PinRefused" {
+					said, found := strings.CutPrefix(p.Message, "data.pins: pins")
+					if told = append(told, p.Subject+said); !found {
+						t.Errorf("people are told %q", p.Message)
+					}
+				}
+			}
+			if diff := cmp.Diff(test.want, told); diff != "" {
+				t.Errorf("what people are told (-want +got):\n%s", diff)
+			}
+			if at := [2]int{w.row(t, "c000"), w.row(t, "c001")}; at != [2]int{1, 2} {
+				t.Errorf("what was pinned is on %v, want 1 and 2", at)
+			}
+		})
+	}
+}
+
 // TestUnknownPinsAreToldOfInTwentyLines: each cycle asks for no more.
 func TestUnknownPinsAreToldOfInTwentyLines(t *testing.T) {
 	w := newWorld(1, 1, 1)

@@ -179,10 +179,6 @@ func pick(moves []rollout.Move, unit []int) []rollout.Move {
 	return of
 }
 
-// betweenStops is how long nothing restarts for a Secret's pin after the fleet did: whoever may write one cluster Secret
-// must not restart it over and over.
-const betweenStops = 24 * time.Hour
-
 // restarts reports whether what is wanted restarts the fleet in that mode.
 func restarts(s *snapshot, w *rollout.Proposal, o rollout.Options) bool {
 	moves := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) > 0
@@ -211,20 +207,21 @@ func restartAgain(s *snapshot) time.Time {
 	return last.Add(every)
 }
 
+// secretsPinWaits is what replicas that a Secret's pin asks for wait for; empty: nothing, or nobody asks for them.
+func (s *snapshot) secretsPinWaits(p *proposed) string {
+	if !p.bySecret {
+		return ""
+	}
+	return s.PinsWait(p.want.Replicas)
+}
+
 // waitsFor is what a proposal waits for; empty: it may begin.
 func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []problem.Problem) {
 	if until := s.In.Memory.HeldUntil(s.In.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
 		return "HeldOff", fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
 	}
-	since, again := s.In.Now.Sub(s.changes.Stopped), s.changes.Stopped.Add(betweenStops)
-	lately := since >= 0 && since < betweenStops // a clock that went back counts as long ago
-	if p.bySecret && lately && restarts(s, p.want, o) {
-		return "PinWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so for another pin; a pin in data.pins of the plan ConfigMap waits for nothing",
-			again.UTC().Format(time.RFC3339)), nil
-	}
-	if since := s.In.Now.Sub(s.changes.PinFailed); p.bySecret && since >= 0 && since < betweenStops {
-		return "PinWaits", fmt.Sprintf("waits until %s, since the last rollout that a Secret's pin asked for failed; a pin in data.pins of the plan ConfigMap waits for nothing",
-			s.changes.PinFailed.Add(betweenStops).UTC().Format(time.RFC3339)), nil
+	if waits = s.secretsPinWaits(p); waits != "" {
+		return "PinWaits", waits, nil
 	}
 	if waits, told = limit(s, p.want, p.cause, o); waits != "" {
 		return "BudgetWaits", waits, told

@@ -189,8 +189,19 @@ func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
 			r.RestartedAt = at.Add(backoff)
 		}
 	}
-	if !r.Running {
+	if ahead := f.Ahead[p.Ordinal]; ahead > 0 {
+		for _, at := range []*time.Time{&r.Started, &r.RestartedAt, &r.KilledAt} {
+			if !at.IsZero() {
+				*at = at.Add(ahead)
+			}
+		}
+	}
+	switch {
+	case !r.Running:
 		r.Err = "it does not run"
+		return r
+	case f.Silent[p.Ordinal]:
+		r.Err = "it does not answer"
 		return r
 	}
 	r.SampledAt, r.Servers = now, map[string]ownership.ServerReport{}

@@ -72,13 +72,17 @@ type Fleet struct {
 	Twins       map[string]string // Secrets of another one's server, and which that is
 	Sizing      *Sizing           // nil: pods have no sizes
 
+	Silent map[int]bool          // ordinals whose pods tell nobody what they own, ready or not
+	Ahead  map[int]time.Duration // by how much the clock of an ordinal's node is ahead: its pods' restarts and kills are dated by it
+
 	acted time.Time // when the StatefulSet's controller acted last
 }
 
 // NewFleet has those clusters and no pod yet.
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
 	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
-		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Slotless: map[int]bool{}, Unreachable: map[string]bool{}, Twins: map[string]string{}}
+		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Slotless: map[int]bool{}, Unreachable: map[string]bool{},
+		Twins: map[string]string{}, Silent: map[int]bool{}, Ahead: map[int]time.Duration{}}
 }
 
 // Join is a Secret that somebody makes, without a shard.

@@ -3,6 +3,7 @@ package uninstall
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -129,14 +130,86 @@ func TestARolloutOfEachModeEndsBeforeBallastGoes(t *testing.T) {
 	}
 }
 
+// answers is a person who thinks while things happen, and then answers.
+type answers struct {
+	meanwhile func()
+	answer    string
+}
+
+func (a answers) Read(to []byte) (int, error) {
+	a.meanwhile()
+	return copy(to, a.answer), io.EOF
+}
+
+// TestARolloutThatBeginsWhileAPersonThinksIsNotCut by the break-glass that comes first: the question may stand for an hour.
+func TestARolloutThatBeginsWhileAPersonThinksIsNotCut(t *testing.T) {
+	wave := &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: fixture.Noon, Replicas: 4, ControllerReplicas: 16,
+		From: plan.Count{Replicas: 4, ControllerReplicas: 16}, Wave: 1, Waves: 2, Moves: map[string]int{"a": 1}, Was: map[string]int{}}
+	stop := &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: fixture.Noon, Replicas: 4, ControllerReplicas: 4,
+		From: plan.Count{Replicas: 0, ControllerReplicas: 4}, Moves: map[string]int{}, Was: map[string]int{}}
+	for name, test := range map[string]struct {
+		before, after *plan.Rollout
+		leads         bool
+		yes           bool
+		answer        string
+		goesOn        bool
+		says          string
+	}{
+		"nothing begins":                        {nil, nil, true, false, "y\n", false, ""},
+		"a wave begins":                         {nil, wave, true, false, "y\n", true, ""},
+		"a wave begins, and nobody leads":       {nil, wave, false, false, "y\n", false, ""},
+		"the wave ends":                         {wave, nil, true, false, "y\n", false, ""},
+		"a wave begins, and the person says no": {nil, wave, true, false, "\n", false, "nothing was changed"},
+		"a stop begins, and its leader dies": {nil, stop, false, false, "y\n", false,
+			"rollout.x0y stops every replica of StatefulSet argocd-application-controller at this moment"},
+		"nobody is asked": {wave, nil, true, true, "", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &options{plan: "ballast-plan", history: "ballast-history", yes: test.yes, now: func() time.Time { return fixture.Noon }}
+			o.cluster.Namespace = "argocd"
+			c := stoppedSite(t, 4, 4, "argocd")
+			if test.leads {
+				holder := "ballast-planner-a"
+				fixture.MustDo(t, c.Create(t.Context(), &coordinationv1.Lease{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-" + fixture.ControllerName},
+					Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(fixture.Noon))}}))
+			}
+			holds(t, c, o.plan, test.before)
+			var said strings.Builder
+			_, w, goesOn, err := o.agreed(t.Context(), c, answers{func() { holds(t, c, o.plan, test.after) }, test.answer}, &said)
+			if test.says != "" {
+				if err == nil || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("it ends with %v, want %q", err, test.says)
+				}
+				return
+			}
+			if err != nil || goesOn != test.goesOn || w.Replicas != 4 {
+				t.Errorf("%d replicas, a rollout goes on: %t, want %t; %v", w.Replicas, goesOn, test.goesOn, err)
+			}
+			const question = "Take ballast out of argocd, where StatefulSet argocd-application-controller has 4 replicas? [y/N]"
+			if asked := strings.Contains(said.String(), question); asked == test.yes {
+				t.Errorf("the person hears %q", said.String())
+			}
+		})
+	}
+}
+
 // rollsOut puts a rollout into the plan that is in force.
 func rollsOut(t *testing.T, c client.Client, name string, rollout plan.Rollout) {
+	t.Helper()
+	holds(t, c, name, &rollout)
+}
+
+// holds has the plan in force be in the midst of a rollout, or at rest by nil.
+func holds(t *testing.T, c client.Client, name string, rollout *plan.Rollout) {
 	t.Helper()
 	var cm corev1.ConfigMap
 	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: name}, &cm))
 	p, err := plan.Decode(cm.Data[plan.KeyPlan])
 	fixture.MustDo(t, err)
-	p.Rollout, p.Replicas, p.ControllerReplicas = &rollout, rollout.From.Replicas, rollout.From.ControllerReplicas
+	if p.Rollout, p.Replicas = rollout, 4; rollout != nil {
+		p.Replicas, p.ControllerReplicas = rollout.From.Replicas, rollout.From.ControllerReplicas
+	}
 	text, err := plan.Encode(p)
 	fixture.MustDo(t, err)
 	cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = text, plan.Digest(text)

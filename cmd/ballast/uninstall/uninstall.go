@@ -95,16 +95,9 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	target, w, goesOn, err := o.target(ctx, c)
+	target, w, goesOn, err := o.agreed(ctx, c, in, out)
 	if err != nil {
 		return err
-	}
-	if o.sizes != "" && !o.yes {
-		say.To(out, "Sizes: %s.\n", o.sizes)
-	}
-	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
-	if !o.yes && !say.Confirm(in, out, question) {
-		return errors.New("nothing was changed")
 	}
 	if goesOn {
 		say.To(out, "- a rollout is under way: it ends first, and nothing begins after it "+
@@ -121,6 +114,23 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 		say.To(out, "Sizes: %s.\n", o.sizes)
 	}
 	return nil
+}
+
+// agreed is what target answers once the person agrees: a rollout may have begun while they thought, and is not to be cut.
+func (o *options) agreed(ctx context.Context, c client.Client, in io.Reader, out io.Writer) (plan.Target, discover.Workload, bool, error) {
+	target, w, goesOn, err := o.target(ctx, c)
+	if err != nil || o.yes {
+		return target, w, goesOn, err
+	}
+	if o.sizes != "" {
+		say.To(out, "Sizes: %s.\n", o.sizes)
+	}
+	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?",
+		o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
+	if !say.Confirm(in, out, question) {
+		return target, w, false, errors.New("nothing was changed")
+	}
+	return o.target(ctx, c)
 }
 
 func (o *options) carryOut(ctx context.Context, c client.Client, steps []uninstallStep, out io.Writer) error {

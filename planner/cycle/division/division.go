@@ -140,7 +140,7 @@ func (d Division) Basis() string {
 // Allows reports whether a candidate of another cycle keeps to what is pinned now, and to the most clusters of a
 // replica.
 func (d Division) Allows(g *ground.Ground, c evaluate.Candidate) bool {
-	if c.Replicas < g.Held() {
+	if c.Replicas < g.Held() || byWaitingPin(g, c) {
 		return false
 	}
 	clusters := make([]int, max(c.Replicas, 1))
@@ -160,6 +160,16 @@ func (d Division) Allows(g *ground.Ground, c evaluate.Candidate) bool {
 		return false
 	}
 	return d.keepsGroups(g, c) && d.keepsMemory(g, c)
+}
+
+// byWaitingPin reports whether a candidate has a cluster where a pin says that counted then, and waits now.
+func byWaitingPin(g *ground.Ground, c evaluate.Candidate) bool {
+	for name, pin := range g.Pins {
+		if to, chosen := c.Of[name]; chosen && to == pin && !g.Holds(name, pin) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepsMemory reports whether a candidate of another cycle has no replica lack more memory than the one of now does.

@@ -57,7 +57,7 @@ func (g *Ground) Firm(i int) placement.Cluster {
 	c, firm := g.Fleet.Clusters[i], placement.Cluster{At: placement.NoReplica, Claim: placement.Fixed}
 	pin, pinned := g.Pins[c.Shard.ID]
 	switch {
-	case pinned && pin < g.Pinnable():
+	case pinned && g.Holds(c.Shard.ID, pin):
 		firm.At, firm.Claim = pin, placement.Pinned
 	case c.FixedAt != nil:
 		firm.At = *c.FixedAt

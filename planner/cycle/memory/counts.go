@@ -12,6 +12,7 @@ type Counts struct {
 	Asked   int                  `json:"asked,omitempty"` // replicas that the weights asked for last
 	History change.History       `json:"history,omitzero"`
 	Blocked map[string]time.Time `json:"blocked,omitempty"` // changes that do not happen, and since when
+	Killed  map[int]int64        `json:"killed,omitempty"`  // by replica, OOM kills that are dated after the change that answered them
 }
 
 // Start is where the growth that size.weights share is counted from: so many replicas for that load. Of says by which settings, of which

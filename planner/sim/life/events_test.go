@@ -15,12 +15,13 @@ import (
 type draw int
 
 const (
-	kept    draw = iota // as the kept seeds were drawn
-	wider               // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
-	widest              // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
-	sized               // and sizes by policies, nodes without room, clusters that take more memory than the rules say
-	strange             // the widest, beside groups, memory, an env that is not the replicas, one that is awaited, no webhooks, refusals
-	rich                // the sized, beside weights, a node cap, what pods use, sizes at an interval, clusters that leave full nodes
+	kept     draw = iota // as the kept seeds were drawn
+	wider                // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
+	widest               // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
+	sized                // and sizes by policies, nodes without room, clusters that take more memory than the rules say
+	strange              // the widest, beside groups, memory, an env that is not the replicas, one that is awaited, no webhooks, refusals
+	rich                 // the sized, beside weights, a node cap, what pods use, sizes at an interval, clusters that leave full nodes
+	stranger             // the strange, and silent pods, Secrets' own pins, clocks of nodes and of people that are ahead
 )
 
 var (
@@ -31,15 +32,18 @@ var (
 	strangeEvents = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
 	sizedEvents   = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
 	richEvents    = append(slices.Clone(sizedEvents), "rollback", "rollback", "node full", "node small")
+
+	strangerEvents = append(slices.Clone(strangeEvents), "silent", "silent", "asks", "asks", "asks", "asks no more",
+		"node clock", "node clock", "restart ahead")
 )
 
 func (d draw) events() []string {
-	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents, richEvents}[d]
+	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents, richEvents, strangerEvents}[d]
 }
 
 // deployed reports whether a life is a Deployment's.
 func (d draw) deployed(seed uint64) bool {
-	every := map[draw]uint64{wider: 5, widest: 3, sized: 4, strange: 3, rich: 4}[d]
+	every := map[draw]uint64{wider: 5, widest: 3, sized: 4, strange: 3, rich: 4, stranger: 3}[d]
 	return every > 0 && seed%every == 0
 }
 
@@ -68,6 +72,8 @@ func (l *luck) further(event, cluster string) error {
 		clear(l.Broken)
 		clear(l.Dies)
 		clear(l.Slotless)
+		clear(l.Silent)
+		clear(l.Ahead)
 		l.Stuck = false
 		l.note("people mend what is ill")
 	default:
@@ -104,6 +110,8 @@ func (l *luck) last(event string) error {
 		}
 	case "unheld", "barred", "regrouped":
 		l.odd(event)
+	case "silent", "asks", "asks no more", "node clock", "restart ahead":
+		l.odder(event)
 	default:
 		l.resize(event)
 	}

@@ -49,6 +49,7 @@ type Life struct {
 	Hidden   bool                         // the env is by a reference, until somebody writes a number in its place
 	Said     string                       // what that reference says, which pods may have started before
 	OptedOut map[string]bool              // Secrets that people write, and ballast does not
+	Asks     map[string]string            // Secrets' own pins, as they are written
 	Cordon   string                       // replicas that people want empty
 	Skew     time.Duration                // by how much the leader's clock is ahead
 	History  []plan.Plan                  // the plans that were written
@@ -72,7 +73,8 @@ type Life struct {
 // New is a fleet as it was before ballast came, with clusters of those loads: nobody has planned yet.
 func New(seed uint64, c config.PlannerConfig, replicas int, env string, loads map[string]float64) *Life {
 	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c, Loads: maps.Clone(loads),
-		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{}, Barred: map[string]bool{}, Labels: map[string]map[string]string{},
+		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{}, Asks: map[string]string{},
+		Barred: map[string]bool{}, Labels: map[string]map[string]string{},
 		Counts: map[string]int{}, Moves: map[change.Cause]int{},
 		given: map[string]bool{}, nudged: map[string]time.Time{}}
 	l.Gauges = 30 * time.Second
@@ -129,6 +131,7 @@ func (l *Life) Discovered() discover.Input {
 	for _, name := range l.Clusters {
 		s := sim.Secret(name)
 		s.Server = l.ServerOf(name)
+		s.Pin = l.Asks[name]
 		s.Immutable, s.Unmanaged = l.Refused[name] && !l.Barred[name], l.OptedOut[name]
 		if labels := l.Labels[name]; labels != nil {
 			s.Labels = discover.LabelsOf(labels, l.Config.Partition.LabelKeys())
@@ -269,6 +272,7 @@ func (l *Life) Retire(name string) {
 	delete(l.Refused, name)
 	delete(l.Barred, name)
 	delete(l.OptedOut, name)
+	delete(l.Asks, name)
 }
 
 // mend writes what differs from the plan.

@@ -162,11 +162,15 @@ func (j *judge) wholeFleet() bool {
 	return 2*ill > j.Replicas
 }
 
-// nowhere reports whether every other replica is ill or cordoned.
+// nowhere reports whether every other replica is ill or cordoned, or silent: in mode live none receives that does not say what it owns.
 func (j *judge) nowhere(from int) bool {
 	cordoned := j.cordoned()
 	for ordinal := range j.Replicas {
-		if ordinal != from && !j.ails(ordinal) && !slices.Contains(cordoned, ordinal) {
+		silent := j.Silent[ordinal] && j.Config.Rollout.Live != nil
+		if ordinal == from || j.ails(ordinal) || silent {
+			continue
+		}
+		if !slices.Contains(cordoned, ordinal) {
 			return false
 		}
 	}

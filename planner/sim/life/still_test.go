@@ -103,7 +103,9 @@ func (j *judge) nothingMoves(why string, since time.Time) {
 func (j *judge) peoples(name string) bool {
 	return slices.ContainsFunc(j.SecretsOf(name), func(secret string) bool {
 		_, pinned := j.Pins[secret]
-		return pinned || j.OptedOut[secret] || j.Refused[secret]
+		_, asks := plan.ParsePin(j.Asks[secret])
+		own := j.OptedOut[secret] || j.Refused[secret]
+		return pinned || asks || own
 	})
 }
 

@@ -76,6 +76,31 @@ func (l *luck) odd(event string) {
 	}
 }
 
+// odder is a misfortune of the stranger draw.
+func (l *luck) odder(event string) {
+	ordinal, cluster := l.coin.IntN(max(l.Replicas, 1)), l.Clusters[l.coin.IntN(len(l.Clusters))]
+	ahead := time.Duration(1+l.coin.IntN(12*60)) * time.Minute
+	switch event {
+	case "silent":
+		l.Silent[ordinal] = true
+		l.note("%d tells nobody what it owns", ordinal)
+	case "asks":
+		l.Asks[cluster] = strconv.Itoa(l.coin.IntN(l.Replicas + 4)) // at times one that is not there
+		l.note("the Secret of %s asks for replica %s", cluster, l.Asks[cluster])
+	case "asks no more":
+		clear(l.Asks)
+		l.note("no Secret asks for a replica any more")
+	case "node clock":
+		l.Ahead[ordinal] = ahead
+		l.note("the clock of %d's node is ahead by %s", ordinal, ahead)
+	case "restart ahead":
+		l.RestartedAt = l.Now.Add(ahead).UTC().Format(time.RFC3339)
+		l.Generation++
+		l.note("a person whose clock is ahead by %s restarts the workload", ahead)
+		l.joins()
+	}
+}
+
 // joins has the env that the plan waits for come with a change of the pod template, as the webhook writes it.
 func (l *luck) joins() {
 	held := l.Plan != nil && l.Plan.Mode.Enforced() && !l.Glass && !l.Unheld
@@ -91,7 +116,7 @@ func TestStrangeLives(t *testing.T) {
 	hours, counts, moves := 0.0, map[string]int{}, map[change.Cause]int{}
 	for seed := first; seed < first+lives; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			l := live(t, seed, strange)
+			l := live(t, seed, stranger)
 			hours += l.Now.Sub(sim.Epoch).Hours()
 			addUp(counts, l.Counts)
 			addUp(moves, l.Moves)
