@@ -52,7 +52,7 @@ func (j *judge) look() {
 	if j.Plan == nil {
 		return
 	}
-	j.budget.worked = j.budget.worked || j.serves(j.budget.emptied) || j.unknown()
+	j.budget.worked = j.budget.worked || j.serves(j.budget.emptied) || j.recovers(j.budget.emptied)
 	j.changed()
 	j.stopped()
 	j.together()
@@ -62,9 +62,10 @@ func (j *judge) look() {
 	j.before = j.Plan
 }
 
-// unknown reports whether nobody can tell a replica that is down from one that will be back: the history was lost lately.
-func (j *judge) unknown() bool {
-	return j.anew.times > 0 && j.Config.Failover != nil && j.Now.Sub(j.anew.at) < time.Duration(j.Config.Failover.After)
+// recovers reports whether the leader takes a replica that is down for one that may be back at once: its hour holds up no dead one.
+func (j *judge) recovers(replica int) bool {
+	f := j.Config.Failover
+	return f != nil && j.memory.Changes.Replicas.Recovers(replica, time.Duration(f.After), j.leaders())
 }
 
 // comesBack is how long replicas take to be asked for again once a plan stops them no more: a write that was lost is done again.
