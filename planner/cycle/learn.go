@@ -133,7 +133,8 @@ func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
 	clusters := u.clustersOf(ids)
 	for _, p := range u.In.Observed.Pods {
 		h := clusters[p.Replica]
-		if says := p.Ready && p.Answered && p.Memory > 0; !says || h == nil || !h.says() {
+		says := p.Ready && p.Answered && p.Memory > 0
+		if known := h != nil && h.says(); !says || !known {
 			continue
 		}
 		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(), Values: h.values,

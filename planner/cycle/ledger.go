@@ -144,7 +144,8 @@ func fleetSize(fleet discover.Fleet, known discover.Known, beside *placement.Ser
 	gone := unseenRows(fleet, known, p)
 	names := func(yield func(string) bool) {
 		for _, cl := range fleet.Clusters {
-			if standing.Managed(cl) && !cl.Alone && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
+			moved := standing.Managed(cl) && !cl.Alone
+			if moved && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
 				return
 			}
 		}

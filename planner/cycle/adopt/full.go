@@ -99,6 +99,9 @@ func loadOf(share float64) plan.Load {
 
 // full reports whether a replica has no memory for one more. One that has nothing takes any: no other would do better.
 func (m memory) full(b placement.Bin, before bool) bool {
-	with := b.Memory.Plus(m.mean)
-	return b.Memory > 0 && (with > m.high || before && with > m.low)
+	most := m.high
+	if before {
+		most = m.low
+	}
+	return b.Memory > 0 && b.Memory.Plus(m.mean) > most
 }

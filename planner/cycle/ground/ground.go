@@ -98,8 +98,8 @@ func (g *Ground) Carries(i int) int {
 func (g *Ground) Owned() (replicas int) {
 	for i, c := range g.Fleet.Clusters {
 		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-		names := c.Explicit.State == discover.ShardValid
-		if peoples && !names && !g.followsCount(c) && g.Owners[i] < g.Next.Replicas {
+		placed := c.Explicit.State != discover.ShardValid && !g.followsCount(c)
+		if peoples && placed && g.Owners[i] < g.Next.Replicas {
 			replicas = max(replicas, g.Owners[i]+1)
 		}
 	}

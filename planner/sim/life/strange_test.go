@@ -22,7 +22,7 @@ func (l *luck) oddly(seed uint64) {
 	c := &l.Config
 	if !l.Deployment && coin.IntN(2) == 0 {
 		l.Env = strconv.Itoa(max(1, l.Replicas-1+coin.IntN(4)))
-		l.Fleet.Pods = map[int]*sim.Pod{}
+		l.Pods = map[int]*sim.Pod{}
 		l.Populate(l.Now)
 		l.note("the env is %s beside %d replicas", l.Env, l.Replicas)
 	}
