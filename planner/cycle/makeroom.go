@@ -38,6 +38,9 @@ func makeRoom(s *snapshot) *proposed {
 	var off []int
 	for _, replica := range slices.Sorted(maps.Keys(s.In.Memory.Sizes.Cramped)) {
 		c := s.In.Memory.Sizes.Cramped[replica]
+		if !c.Left.IsZero() { // what it needs falls by and by
+			continue
+		}
 		if lasts := !c.Since.IsZero() && s.In.Now.Sub(c.Since) >= time.Duration(away.After); lasts && replica < s.Next.Replicas {
 			off = append(off, replica)
 		}
@@ -132,6 +135,9 @@ func (r *relieving) relieve(replica, has int) bool {
 // leaves carried.
 func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried plan.Load) bool {
 	if placed.To == placement.NoReplica || placed.Crowds || placed.Starves {
+		return false
+	}
+	if division.Bounds(r.Ground).Capacity > 0 && !placed.Fits { // beyond what a person says that one carries it is levelled off again
 		return false
 	}
 	b := r.bins[placed.To]

@@ -9,8 +9,20 @@ import (
 	"ballast/planner/size"
 )
 
-// leftFor is how long nothing is levelled to a replica that clusters left since its node had no room.
+// leftFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor leaves it for that again.
 const leftFor = 24 * time.Hour
+
+// stillLeaving is how long after a look clusters that leave are of the same rollout.
+const stillLeaving = 5 * time.Minute
+
+// leftFor is how long that is by the rules: what they want falls only once their delays are over.
+func (q Question) leftFor() time.Duration {
+	longest := time.Duration(0)
+	for _, r := range q.Size.Merged() {
+		longest = max(longest, r.DelayDown.For)
+	}
+	return max(leftFor, longest+time.Duration(q.Size.MoveAway.After))
+}
 
 // cramped remembers the replicas whose nodes have no room for what is wanted, where clusters are to leave them for that. The time begins
 // anew with a rollout that takes clusters from a replica or gives it some: what it needs changes with it.
@@ -21,16 +33,18 @@ func (q Question) cramped(w wishes) map[int]memory.Cramped {
 	next := map[int]memory.Cramped{}
 	for _, replica := range q.all() {
 		c := q.Memory.Cramped[replica]
-		if q.Now.Sub(c.Left) >= leftFor {
+		if q.Now.Sub(c.Left) >= q.leftFor() {
 			c.Left = time.Time{}
 		}
+		goesOn := !c.Left.IsZero() && q.Now.Sub(c.Left) < stillLeaving
 		after := time.Duration(q.Size.MoveAway.After)
-		if lasts := !c.Since.IsZero() && q.Now.Sub(c.Since) >= after; lasts && q.Givers[replica] {
+		if lasts := !c.Since.IsZero() && q.Now.Sub(c.Since) >= after; q.Givers[replica] && (lasts || goesOn) {
 			c.Left = q.Now
 		}
-		has := q.hasOf(w, replica)
+		has, known := q.hasOf(w, replica)
 		_, receives := q.Receivers[replica]
 		switch {
+		case !known: // it is as it was
 		case has >= whole:
 			c.Since, c.Has = time.Time{}, 0
 		case c.Since.IsZero() || receives || q.Givers[replica]:
@@ -48,26 +62,32 @@ func (q Question) cramped(w wishes) map[int]memory.Cramped {
 // whole is all of it, in percent.
 const whole = 100
 
-// hasOf is how many percent of what is wanted a replica's pod has whose node has no room for more; all of it where its node has.
-func (q Question) hasOf(w wishes, replica int) int {
+// hasOf is how many percent its pod has of what a replica is held at and its node has no room for; all of it where its node has. False:
+// nobody can tell, since no pod of it is seen, or its node has not answered what it was asked for last.
+func (q Question) hasOf(w wishes, replica int) (has int, known bool) {
 	wanted, beyond := w.beyond[replica]
-	tight := beyond
+	tight, asked := beyond, false
 	for _, u := range q.Unmet {
-		tight = tight || u.Replica == replica && u.NoRoom()
-	}
-	if !tight {
-		return whole
-	}
-	if !beyond {
-		wanted = w.Sizes[replica]
-	}
-	least := float64(whole)
-	for _, p := range q.Pods {
-		if p.Replica == replica && p.Size != nil {
-			least = math.Min(least, share(*p.Size, wanted))
+		if u.Replica == replica {
+			tight, asked = tight || u.NoRoom(), asked || u.Coming()
 		}
 	}
-	return int(least)
+	if held := q.held(q.Plan, q.of(replica)); !beyond && held != nil {
+		wanted = quantitiesOf(held)
+	}
+	least, seen := float64(whole), false
+	for _, p := range q.Pods {
+		if p.Replica == replica && p.Size != nil {
+			least, seen = math.Min(least, share(*p.Size, wanted)), true
+		}
+	}
+	switch {
+	case !seen, asked && !tight:
+		return 0, false
+	case !tight:
+		return whole, true
+	}
+	return int(least), true
 }
 
 // share is how many percent of a size's requests a container has, of the one that it has least of.

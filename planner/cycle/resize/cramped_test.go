@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
 
@@ -21,8 +22,8 @@ func TestACrampedReplicaIsRememberedUntilClustersHaveLeft(t *testing.T) {
 	}
 	is := func(when string, want map[int]memory.Cramped) {
 		t.Helper()
-		if diff := cmp.Diff(want, f.Memory.Cramped); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
+		if d := cmp.Diff(want, f.Memory.Cramped); d != "" {
+			t.Errorf("%s (-want +got):\n%s", when, d)
 		}
 	}
 	f.Size.MoveAway = &config.MoveAway{After: config.Duration(time.Hour)}
@@ -48,4 +49,41 @@ func TestACrampedReplicaIsRememberedUntilClustersHaveLeft(t *testing.T) {
 	is("for a day", map[int]memory.Cramped{1: {Left: left}})
 	f.run(10, 10)
 	is("after it", map[int]memory.Cramped{})
+}
+
+// TestALookThatSaysNothingKeepsTheTime: no pod is seen, or the node has not answered what it was asked for last.
+func TestALookThatSaysNothingKeepsTheTime(t *testing.T) {
+	f := infeasible(t)
+	f.Size.MoveAway = &config.MoveAway{After: config.Duration(time.Hour)}
+	f.run(10, 40)
+	want := map[int]memory.Cramped{1: {Since: f.Now, Has: 40}}
+	pods, unmet := f.Pods, f.Unmet
+	f.Pods, f.Unmet = nil, nil
+	f.run(10, 40)
+	if d := cmp.Diff(want, f.Memory.Cramped); d != "" {
+		t.Errorf("no pod was seen (-want +got):\n%s", d)
+	}
+	f.Pods, f.Unmet = pods, []diff.Unmet{{Replica: 1, Pod: "c-1", State: diff.PodAsked, Short: true}}
+	f.run(10, 40)
+	if d := cmp.Diff(want, f.Memory.Cramped); d != "" {
+		t.Errorf("its node was asked anew (-want +got):\n%s", d)
+	}
+	f.Unmet = unmet
+	f.run(10, 40)
+	if d := cmp.Diff(want, f.Memory.Cramped); d != "" {
+		t.Errorf("and has no room (-want +got):\n%s", d)
+	}
+}
+
+// TestWhatRulesLetFallLateLeavesOnce: for as long as a rule holds what is wanted after load has left, no more leaves.
+func TestWhatRulesLetFallLateLeavesOnce(t *testing.T) {
+	f := infeasible(t)
+	f.Size.MoveAway = &config.MoveAway{After: config.Duration(time.Hour)}
+	if got := f.leftFor(); got != 24*time.Hour {
+		t.Errorf("without a delay %s", got)
+	}
+	f.Size.Policies[0].Rules[0].DelayScaleDown = &config.SizeDelay{DelaySeconds: 36 * 3600}
+	if got := f.leftFor(); got != 37*time.Hour {
+		t.Errorf("with a delay of 36 hours %s, want 37", got)
+	}
 }
