@@ -141,6 +141,13 @@ func (a *asker) observe(ctx context.Context, f Fetcher, in input.Inputs) (input.
 // neighboursEvery is how long what else has a say over the workload is believed.
 const neighboursEvery = 5 * time.Minute
 
+// A look that lasts longer than besideFor is given up, and what was seen last stands: who may make what is looked at may make any number
+// of it, and no cycle may wait for that. It is tried again a minute later.
+const (
+	besideFor   = 20 * time.Second
+	besideAgain = time.Minute
+)
+
 // neighbours looks for autoscalers and disruption budgets from time to time.
 func (a *asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
 	if a.Neighbours == nil || in.InForce == nil {
@@ -149,9 +156,12 @@ func (a *asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Fin
 	if since := a.Clock.Since(a.neighboursAt); !a.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
 		return a.found
 	}
+	ctx, end := context.WithTimeout(ctx, besideFor)
+	defer end()
 	found, err := a.Neighbours(ctx, *in.InForce)
 	if err != nil {
 		a.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
+		a.neighboursAt = a.Clock.Now().Add(besideAgain - neighboursEvery)
 		return a.found
 	}
 	a.found, a.neighboursAt = found, a.Clock.Now()

@@ -47,6 +47,8 @@ func (a *asker) surroundings(ctx context.Context, in input.Inputs) inputs.Surrou
 	if age := in.Now.Sub(last.at); age >= 0 && age < last.lasts(time.Duration(in.Config.Interval)) {
 		return last.seen
 	}
+	ctx, end := context.WithTimeout(ctx, besideFor)
+	defer end()
 	seen, err := a.Surround(ctx, of, want)
 	if err != nil {
 		a.Log.Error(err, "looking at nodes and autoscalers for size rules; what was seen last stands")

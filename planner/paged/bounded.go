@@ -68,13 +68,17 @@ func Fewer(err error, limit int) (fewer int, ok bool) {
 	return max(1, limit/10), true
 }
 
-// Each lists page by page and calls visit after each, which has to take from the list what it keeps.
+// inARow is how many pages in a row are read before the next one may be twice as large again.
+const inARow = 3
+
+// Each lists page by page and calls visit after each, which has to take from the list what it keeps. Pages grow again by and by: some
+// objects as large as can be must not have thousands of small ones read one by one.
 func Each(ctx context.Context, r client.Reader, list client.ObjectList, visit func(), opts ...client.ListOption) error {
-	limit, next := First, ""
+	limit, next, read := First, "", 0
 	for {
 		err := r.List(ctx, list, append(opts[:len(opts):len(opts)], client.Limit(int64(limit)), client.Continue(next))...)
 		if fewer, ok := Fewer(err, limit); ok {
-			limit = fewer
+			limit, read = fewer, 0
 			continue
 		}
 		if err != nil {
@@ -83,6 +87,9 @@ func Each(ctx context.Context, r client.Reader, list client.ObjectList, visit fu
 		visit()
 		if next = list.GetContinue(); next == "" {
 			return nil
+		}
+		if read++; read%inARow == 0 {
+			limit = min(First, 2*limit)
 		}
 	}
 }

@@ -97,3 +97,43 @@ func TestEachPageIsReadOnce(t *testing.T) {
 		})
 	}
 }
+
+// mixed is an API server with some objects as large as can be before all others: a page with two of them is too large.
+type mixed struct {
+	client.Reader
+	large, objects, calls int
+}
+
+func (m *mixed) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	m.calls++
+	from := 0
+	if o.Continue != "" {
+		if _, err := fmt.Sscan(o.Continue, &from); err != nil {
+			return err
+		}
+	}
+	n := min(int(o.Limit), m.objects-from)
+	if min(from+n, m.large)-from > 1 {
+		return errTooLarge
+	}
+	pods := into.(*corev1.PodList)
+	pods.Items = make([]corev1.Pod, n)
+	if pods.Continue = ""; from+n < m.objects {
+		pods.Continue = fmt.Sprint(from + n)
+	}
+	return nil
+}
+
+// TestSomeLargeObjectsHaveNoOthersReadOneByOne: who makes ten of them before all others makes a list no hundred times as long.
+func TestSomeLargeObjectsHaveNoOthersReadOneByOne(t *testing.T) {
+	m, seen := &mixed{large: 10, objects: 50_000}, 0
+	var pods corev1.PodList
+	if err := Each(t.Context(), m, &pods, func() { seen += len(pods.Items) }); err != nil || seen != m.objects {
+		t.Fatalf("%d of %d objects, %v", seen, m.objects, err)
+	}
+	if m.calls > 600 {
+		t.Errorf("%d calls for 50,000 objects, want some 500", m.calls)
+	}
+}
