@@ -136,16 +136,21 @@ func (c PlannerConfig) validateSizeRule(r SizeRule, p *field.Path) (errs field.E
 	return append(errs, append(r.validateInput(p), c.validateScope(r, p)...)...)
 }
 
-// boundless refuses what grows with the number of clusters without an end: who may create Secrets would size pods by it as no node can.
+// boundless refuses what others may make grow without an end, the number of clusters or what an autoscaler says: who may create Secrets, or
+// write that autoscaler, would size pods by it as no node can.
 // What nodeCap.fromNodes reads is no end: while the nodes are not known it bounds nothing.
 func (s Size) boundless(r SizeRule, p *field.Path) field.ErrorList {
 	most := map[string]Quantity{size.CPU: s.NodeCap.CPU, size.Memory: s.NodeCap.Memory}[r.Resource]
 	ends := r.Max != "" || most != ""
-	if r.Input != InputClusters || ends {
+	grows := map[Source]string{FromVPA: "whoever may write the VPA raises what it says", FromHPA: "whoever may write the HPA raises what it says"}[SourceOf(r.Input)]
+	if r.Input == InputClusters {
+		grows = "whoever may create cluster Secrets raises their number"
+	}
+	if grows == "" || ends {
 		return nil
 	}
 	return field.ErrorList{field.Required(p.Child("max"), fmt.Sprintf(
-		"write the most that it may come to, or what a node can give as size.nodeCap.%s: whoever may create cluster Secrets raises their number", r.Resource))}
+		"write the most that it may come to, or what a node can give as size.nodeCap.%s: %s", r.Resource, grows))}
 }
 
 func (r SizeRule) validateInput(p *field.Path) (errs field.ErrorList) {
