@@ -86,6 +86,7 @@ func drawHappening(t *rapid.T, f drawnFleet) happening {
 	switch rapid.IntRange(0, 5).Draw(t, "happens") {
 	case 0:
 		load := wholeLoads(rapid.Uint64().Draw(t, "seed of its load"), 1)[0] * rapid.SampledFrom([]float64{1, 3}).Draw(t, "times")
+		load += float64(i) // no two carry the same: of such either may be the one that moves
 		return func(w *liveWorld, names []string) { w.setLoad(names[i], load) }
 	case 1:
 		replica := rapid.IntRange(0, 3).Draw(t, "it is pinned to")
@@ -191,10 +192,12 @@ func standsIn(out Outcome, names []string) standsAs {
 	return s
 }
 
-// TestOtherNamesChangeNothingElse: a fleet whose clusters, Secrets and servers are called otherwise lives the same life.
+// TestOtherNamesChangeNothingElse: a fleet whose clusters, Secrets and servers are called otherwise lives the same life. Where memory
+// bounds replicas it need not: of two that leave a crowded one the first by its name may find the room.
 func TestOtherNamesChangeNothingElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFleet(t)
+		f.memory = nil
 		names := namesOf(f)
 		others := rapid.Permutation(names).Draw(t, "other names")
 		for i := range others {
