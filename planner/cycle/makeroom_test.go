@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"ballast/planner/change"
@@ -85,36 +86,6 @@ func TestClustersLeaveAReplicaWhoseNodeHasNoRoom(t *testing.T) {
 	}
 }
 
-// TestWhatFallsLateLeavesOnce: a rule that holds the size for a day after load has left makes nothing more leave meanwhile.
-func TestWhatFallsLateLeavesOnce(t *testing.T) {
-	w, n := sizedLive(t, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2)
-	w.in.Pins = nil
-	capacity := config.Decimal("5") // nothing is levelled
-	w.in.Config.Partition.Capacity = &capacity
-	for i := range w.in.Config.Size.Policies[0].Rules {
-		w.in.Config.Size.Policies[0].Rules[i].DelayScaleDown = &config.SizeDelay{DelaySeconds: 24 * 3600}
-	}
-	w.in.Config.Size.MoveAway = &config.MoveAway{After: config.Duration(time.Hour)}
-	w.steps(10 * time.Minute)
-	n.resize[1] = observed.ResizeInfeasible
-	before := w.at()
-	for name, at := range before {
-		if at == 1 {
-			w.setLoad(name, 2)
-		}
-	}
-	w.steps(26 * time.Hour)
-	left := 0
-	for name, at := range w.at() {
-		if before[name] == 1 && at != 1 {
-			left++
-		}
-	}
-	if size, _ := w.in.InForce.SizeOf(1); left != 4 {
-		t.Errorf("%d clusters left in 26 hours, want the 4 that make the difference: %v; it has %s of %v", left, w.at(), n.memory(1), size)
-	}
-}
-
 // Where nobody asks for it, moves may not be made, or none would help, clusters stay; what cannot be is told.
 func TestClustersStayOnAReplicaWhoseNodeHasNoRoom(t *testing.T) {
 	const none = "the node of replica 1 has had no room for its size for 1h0m0s, and no cluster can leave it: it has one alone, " +
@@ -126,6 +97,14 @@ func TestClustersStayOnAReplicaWhoseNodeHasNoRoom(t *testing.T) {
 		"nobody asks for it": {func(w *liveWorld, _ *nodes) { w.in.Config.Size.MoveAway = nil }, ""},
 		"moves are off":      {func(w *liveWorld, _ *nodes) { w.in.Config.Change.Moves.Mode = change.Off }, ""},
 		"it is frozen":       {func(w *liveWorld, _ *nodes) { w.in.Paused = true }, ""},
+		"a person went back to an earlier plan lately": {func(w *liveWorld, _ *nodes) {
+			w.in.Config.Evaluate = config.Evaluate{CostBenefit: &config.CostBenefit{Horizon: config.Duration(24 * time.Hour)}}
+			w.in.Config.Partition.Capacity = ptr.To(config.Decimal("5")) // nothing is levelled
+			w.in.Memory.Savings.Back = w.in.Now
+		}, ""},
+		"clusters left it lately": {func(w *liveWorld, _ *nodes) {
+			w.in.Memory.Sizes.Cramped = map[int]memory.Cramped{1: {Since: w.in.Now.Add(-2 * time.Hour), Left: w.in.Now.Add(-time.Hour), Has: 55}}
+		}, ""},
 		"all are pinned": {func(w *liveWorld, _ *nodes) {
 			w.in.Pins = plan.Pins{"c002": 1, "c003": 1, "c004": 1, "c005": 1}
 		}, none},
