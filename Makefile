@@ -89,6 +89,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	@set -o pipefail; BALLAST_LIVES=1000 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 5h -run "^TestLives\$\$" ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_SIZED_LIVES=200 go test -count=1 -v -timeout 60m -run 'TestSizedLives' ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_RICH_LIVES=200 go test -count=1 -v -timeout 60m -run 'TestRichLives' ./planner/sim/life | grep -E 'rich lives|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_STRANGE_LIVES=200 go test -count=1 -v -timeout 90m -run 'TestStrangeLives' ./planner/sim/life | grep -E 'strange lives|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_WEEKS=10 go test -count=1 -v -timeout 60m -run 'TestAWeek(OfTheShippedConfiguration|ByTheShippedMetrics)Rests|TestASteadyFleetWritesNoPlan' ./planner/cycle | grep -E 'rollouts,|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_BARS=all go test -count=1 -v -timeout 60m -run 'TestBars' ./planner/partition/bars | grep -E ' met$$|NOT MET$$|^ok|^FAIL' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_WEEKS=1 go test -count=1 -timeout 60m -run 'TestThePicturesAreMadeAgain' ./cmd/ballast/replay | tee -a docs/soak.md

@@ -78,14 +78,21 @@ func (d discovery) unsaid() bool {
 	if p != nil && (p.Mode.Enforced() || d.In.InForce == nil) { // one that holds nothing is made anew of what is seen
 		return false
 	}
-	name := standing.Unsaid(d.In, d.Out.Fleet)
-	if name == "" {
+	if name := standing.Unsaid(d.In, d.Out.Fleet); name != "" {
+		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
+			"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
+				"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until the env has a value of its own, as a number",
+			plan.EnvReplicas, d.In.Workload.Kind, d.In.Workload.Name, name), Keeps: true})
+		return true
+	}
+	silent := standing.Unweighed(d.In, d.Out.Fleet)
+	if len(silent) == 0 {
 		return false
 	}
-	d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
-		"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
-			"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until the env has a value of its own, as a number",
-		plan.EnvReplicas, d.In.Workload.Kind, d.In.Workload.Name, name), Keeps: true})
+	d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "OwnersUnknown", Message: fmt.Sprintf(
+		"Argo CD's consistent-hashing places clusters without a shard by the number of all Applications, and no pod says that it has %s: "+
+			"nothing is planned until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until those Secrets have a shard",
+		problem.ClipList(silent)), Keeps: true})
 	return true
 }
 
@@ -94,6 +101,7 @@ func (c *cycle) plan() {
 	in, base := c.In, c.base()
 	c.Out.Pins = standing.Pins(in.Pins, c.Out.Fleet.Clusters)
 	a := adopt.Plan(in, c.Out.Fleet, base, c.Out.Pins)
+	lostPast{c.Draft}.restart(a.Ground)
 	measuring{c.Draft}.poll(a.Ground)
 	measuring{c.Draft}.indexLoads(a.Ground)
 	measuring{c.Draft}.limit(a.Ground)

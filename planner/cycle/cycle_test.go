@@ -36,9 +36,17 @@ func TestTheFirstPlanIsTheFleetAsItIs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := map[string]int{}
-				for i, owner := range sharding.Owners(fleet.Clusters, algorithm, 3, nil) {
-					want[fleet.Clusters[i].Shard.ID] = owner
+				want, apps := map[string]int{}, map[string]int{}
+				for i, c := range fleet.Clusters {
+					apps[c.Shard.Server] = 1 + i*i%97
+				}
+				for i, owner := range sharding.Owners(fleet.Clusters, algorithm, 3, apps) {
+					c := fleet.Clusters[i].Shard
+					want[c.ID] = owner
+					if algorithm == sharding.ConsistentHashing { // only the pods know what it weighs
+						key := fmt.Sprintf("%s-%d|%s", w.in.Workload.Name, owner, c.Server)
+						w.in.Owners.Samples = append(w.in.Owners.Samples, poll.Sample{Key: key, Value: 1})
+					}
 				}
 				if want["c007"] != 2 || want["c008"] != 0 {
 					t.Fatalf("Argo CD's owners of c007 and c008 are %d and %d, the test expects 2 and 0", want["c007"], want["c008"])

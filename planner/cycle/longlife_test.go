@@ -217,23 +217,24 @@ func TestMaxReplicasBelowAPinRests(t *testing.T) {
 	for name, rollout := range map[string]config.Rollout{
 		"default": {Default: &config.DefaultRollout{}, StageTimeout: config.Duration(10 * time.Minute)},
 		"x0y":     {X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)},
+		"live":    {Live: &config.LiveRollout{MaxMovesPerWave: 5, Adopt: config.AdoptNow}, StageTimeout: config.Duration(10 * time.Minute)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(slices.Repeat([]float64{10}, 24)...)
+			w := newLiveWorld(slices.Repeat([]float64{10}, 24)...)
 			four := 4
 			w.in.Config.Rollout, w.in.Config.Partition.MaxReplicas = rollout, &four
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 4}
 			w.in.Pins = plan.Pins{"c001": 3}
-			w.run(60)
+			w.minutes(60)
 			if w.in.InForce.Replicas != 4 || w.row(t, "c001") != 3 {
 				t.Fatalf("%d replicas, c001 on %d; the test needs 4 and 3", w.in.InForce.Replicas, w.row(t, "c001"))
 			}
 			three := 3
 			w.in.Config.Partition.MaxReplicas, w.in.Config.Partition.Replicas = &three, nil
-			w.run(60)
+			w.minutes(60)
 			writes, flips, last := w.writes, 0, w.row(t, "c001")
 			for range 24 * 60 {
-				w.run(1)
+				w.minutes(1)
 				if at := w.row(t, "c001"); at != last {
 					last = at
 					flips++

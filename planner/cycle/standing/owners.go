@@ -60,7 +60,7 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
-	seen := shownOwners(in, fleet)
+	seen := shownOwners(in, fleet, replicas)
 	for i, c := range fleet.Clusters {
 		owner, ok := seen[c.Shard.ID]
 		if ok && owner < replicas && !c.Skip && !c.Implicit {
@@ -80,7 +80,7 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 		return nil
 	}
 	given := sharding.Owners(fleet.Clusters, Algorithm(in), ControllerReplicas(in.Workload), nil)
-	seen, confirmed := shownOwners(in, fleet), false
+	seen, confirmed := shownOwners(in, fleet, discover.MostReplicas), false
 	for i, c := range fleet.Clusters {
 		owner, shown := seen[c.Shard.ID]
 		byAlgorithm := !c.Skip && !c.Implicit && c.Explicit.State != discover.ShardValid
@@ -98,19 +98,35 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	return in.Workload.EnvSaid
 }
 
-// shownOwners is who has which cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
-func shownOwners(in input.Inputs, fleet discover.Fleet) map[string]int {
+// shownOwners is who has which cluster, by those that say so themselves, else by the metrics: those are some scrapes behind. Of several
+// that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
+func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) map[string]int {
 	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), map[string]int{}
 	for _, c := range fleet.Clusters {
 		owner, ok := seen[c.Shard.Server]
-		if asked := in.Observed.Reported.Clusters[c.Shard.ID].Owners; len(asked) == 1 && asked[0] >= 0 {
-			owner, ok = asked[0], true
+		if asked, said := theOne(in.Observed.Reported.Clusters[c.Shard.ID].Owners, counted); said {
+			owner, ok = asked, true
 		}
 		if ok {
 			owners[c.Shard.ID] = owner
 		}
 	}
 	return owners
+}
+
+// theOne is the owner where one alone says so, or one alone of those below that number.
+func theOne(owners []int, below int) (owner int, said bool) {
+	owner = sharding.Nobody
+	for _, o := range owners {
+		if o < 0 || o >= below && len(owners) > 1 {
+			continue
+		}
+		if said {
+			return sharding.Nobody, false
+		}
+		owner, said = o, true
+	}
+	return owner, said
 }
 
 // Unsaid is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD counts with

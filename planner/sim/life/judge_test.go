@@ -24,6 +24,7 @@ type judge struct {
 	receivers receivers
 	owned     owned
 	anew      anew
+	stops     stops
 	saved     known // with the backup
 }
 

@@ -330,8 +330,8 @@ func TestLives(t *testing.T) {
 // meanwhile, of an hour that a failover began, of its moves; in 298 an enforced plan was put back in mode Observe beside a list that is refused, and
 // its repairs wrote Secrets. In 707 the second Secret of a server, which nobody may write, made the budget larger; in 971 plan
 // and history were lost, and for some minutes nobody could tell a dead replica from one that would be back. In 24 of the strange ones a pin
-// kept the others of its group on a dead replica. In 7 of the stranger ones plan and history were lost, and a group asked for a stop of x0y at
-// once: the judge waited for votes.
+// kept the others of its group on a dead replica. In 7 of the stranger ones plan and history were lost, and what a group asks for stopped
+// every replica for a second time that day.
 func TestLivesThatEndedBadlyOnce(t *testing.T) {
 	for d, seeds := range map[draw][]uint64{
 		kept:     {212, 721, 984},

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"ballast/planner/config"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -167,6 +169,56 @@ func TestTheJudgeKnowsWhoHoldsMoreThanAPlanMayHave(t *testing.T) {
 			l.Plan = &plan.Plan{FreeReplicas: test.free, Replicas: test.plan, MaxReplicas: test.most}
 			if got := l.beyond(); got != test.want {
 				t.Errorf("%t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// TestTheJudgeSeesASecondStopOfADay: what two groups ask for stops every replica once a day; of a leader that forgets when the fleet
+// restarted, each does so at once. One that has lost plan and history sees it by the pods.
+func TestTheJudgeSeesASecondStopOfADay(t *testing.T) {
+	team := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"team": name}}
+	}
+	for name, test := range map[string]struct{ forgets, loses bool }{
+		"as it is": {}, "a leader that forgets": {forgets: true}, "plan and history are lost": {loses: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := level(3, 50, config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Default().Rollout.StageTimeout})
+			l.Config.Partition.Groups = []config.Group{{Name: "one", Together: team("one")}, {Name: "two", Together: team("two")}}
+			for _, p := range l.Pods {
+				p.Runs = p.Runs.Add(-30 * time.Hour) // else they show a restart of this day
+			}
+			stops, second := 0, time.Duration(0)
+			said := judgement(t, l, func() {
+				if test.forgets {
+					l.memory.Changes.Restarted = time.Time{}
+				}
+			}, func() {
+				join := func(team string, clusters ...string) {
+					for _, cluster := range clusters {
+						l.Labels[cluster] = map[string]string{"team": team}
+					}
+				}
+				join("one", "c00", "c01")
+				for began := l.Now; l.Now.Sub(began) < 26*time.Hour; {
+					stood := l.Replicas == 0
+					if l.step(); l.Replicas == 0 && !stood {
+						if stops++; stops == 1 {
+							join("two", "c04", "c05")
+						}
+						second = l.Now.Sub(began)
+					}
+					if l.Now.Sub(began) == time.Hour && test.loses {
+						l.lose()
+					}
+				}
+			})
+			if want := "every replica is stopped "; strings.HasPrefix(said, want) != test.forgets {
+				t.Errorf("the judge says %q, want %q: %t", said, want, test.forgets)
+			}
+			if !test.forgets && (stops != 2 || second < 24*time.Hour) {
+				t.Errorf("%d stops, the last after %s, want two, a day apart", stops, second)
 			}
 		})
 	}

@@ -1,8 +1,13 @@
 package life
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
+
+	"ballast/planner/change"
 )
 
 // TestADeadReplicaIsEmptiedBesideAnEnvThatIsNotLives: a failover set the env, too, which restarts pods one by one behind the
@@ -29,6 +34,117 @@ func TestADeadReplicaIsEmptiedBesideAnEnvThatIsNotLives(t *testing.T) {
 			}
 			if made := l.Counts["envs"] - envs; left != nil || made > 2 {
 				t.Errorf("after two hours %v are on the dead replica, and the env was written %d times", left, made)
+			}
+		})
+	}
+}
+
+// TestHoursOfARescue: under the shipped rates, after a day in which levelling had its budget, one replica dies for good. How long it
+// takes until each of its clusters has an owner that works, and how many cluster-hours nobody had one: another replica takes on a
+// quarter of what it carried in each hour, and beside that what the rates let go.
+func TestHoursOfARescue(t *testing.T) {
+	equal := map[string]float64{}
+	for name := range loadsOf(1, 60) {
+		equal[name] = 10
+	}
+	for name, test := range map[string]struct {
+		replicas    int
+		loads       map[string]float64
+		first, last time.Duration // when the first and the last cluster had an owner again
+		clusters    int
+		hours       float64 // without an owner, of all of them
+	}{
+		"1 of 2, equal":     {2, equal, 7 * time.Minute, 2*time.Hour + 7*time.Minute, 30, 26.7},
+		"1 of 3, equal":     {3, equal, 6 * time.Minute, time.Hour + 6*time.Minute, 19, 6.2},
+		"1 of 2, lognormal": {2, loadsOf(1, 60), 7 * time.Minute, time.Hour + 7*time.Minute, 30, 10},
+		"1 of 3, lognormal": {3, loadsOf(1, 60), 6 * time.Minute, 9 * time.Minute, 17, 2.1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := New(1, configuration(), test.replicas, strconv.Itoa(test.replicas), test.loads)
+			l.Pass(24 * time.Hour)
+			if err := l.Quiet(); err != nil {
+				t.Fatal(err)
+			}
+			began, orphans := l.Now, 0
+			for _, row := range l.Plan.Clusters {
+				if row.Replica == 1 {
+					orphans++
+				}
+			}
+			l.Broken[1] = true
+			l.Crash(1, false, l.Now)
+			var first, last time.Duration
+			hours, all := 0.0, orphans
+			for orphans > 0 && l.Now.Sub(began) < 48*time.Hour {
+				l.Pass(time.Minute)
+				hours += float64(orphans) / 60
+				if orphans = l.orphans(); orphans < all && first == 0 {
+					first = l.Now.Sub(began)
+				}
+				last = l.Now.Sub(began)
+			}
+			t.Logf("%d clusters, the first has an owner after %s, the last after %s, %.1f cluster-hours without one", all, first, last, hours)
+			if all != test.clusters || first > test.first || last > test.last || hours > test.hours {
+				t.Errorf("want %d, %s, %s and %.1f at most", test.clusters, test.first, test.last, test.hours)
+			}
+		})
+	}
+}
+
+// orphans is how many clusters have no owner that works.
+func (l *Life) orphans() (n int) {
+	for _, name := range l.Clusters {
+		served := slices.ContainsFunc(l.Owners(name), func(ordinal int) bool { return l.serves(ordinal) })
+		if !served || !l.Working(name) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestHoursOfAnEvacuation: what a person wants empty waits for no levelling. Of 60 clusters on four replicas 15 leave one, six an hour,
+// whether or not levelling has spent the whole day's budget before.
+func TestHoursOfAnEvacuation(t *testing.T) {
+	const most = 2*time.Hour + 30*time.Minute
+	for name, restless := range map[string]bool{"at rest": false, "levelled all day": true} {
+		t.Run(name, func(t *testing.T) {
+			loads := map[string]float64{}
+			for name := range loadsOf(1, 60) {
+				loads[name] = 10
+			}
+			c := configuration()
+			c.Partition, c.Evaluate = voted(time.Hour)
+			l := New(1, c, 4, "4", loads)
+			for hour := range 30 {
+				for i, name := range l.Clusters {
+					if restless {
+						l.Loads[name] = float64(10 + 90*((i+hour/3)%4/3))
+					}
+				}
+				l.Pass(time.Hour)
+			}
+			if spent := l.Moves[change.Balance] >= 15; spent != restless {
+				t.Fatalf("levelling moved %d clusters", l.Moves[change.Balance])
+			}
+			maps.Copy(l.Loads, loads) // nothing is levelled any more
+			began := l.Now
+			on := func() (n int) {
+				for _, row := range l.Plan.Clusters {
+					if row.Replica == 1 {
+						n++
+					}
+				}
+				return n
+			}
+			all := on()
+			l.Cordon = "1=" + began.Add(100*time.Hour).UTC().Format(time.RFC3339)
+			for on() > 0 && l.Now.Sub(began) < 48*time.Hour {
+				l.Pass(time.Minute)
+			}
+			took := l.Now.Sub(began)
+			t.Logf("%d clusters left within %s; moves %v", all, took, l.Moves)
+			if took > most || all < 13 {
+				t.Errorf("%d clusters took %s, want %s at most", all, took, most)
 			}
 		})
 	}

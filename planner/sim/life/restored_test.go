@@ -123,11 +123,46 @@ func (j *judge) begunAnew() {
 	if stops && j.Now.Sub(j.anew.at) < soon {
 		j.fail("%d replicas were stopped %s after the plan and its history were put back or lost", j.anew.replicas, j.Now.Sub(j.anew.at))
 	}
+	j.stopsOnceADay()
 }
 
-// byRule reports whether what is under way is what a person's rule asks for (a group, a cap): no vote is waited for, and where all is lost
-// nobody knows that the fleet restarted this day.
+// byRule reports whether what is under way is what a person's rule asks for (a group, a cap): no vote is waited for.
 func (j *judge) byRule() bool { return strings.Contains(j.memory.Changes.Why, "a rule asks for ") }
+
+// stopsOnceADay: what ballast decides by itself stops the fleet once in change.restarts.every, whatever was lost. What was put back knows
+// nothing of what came after it.
+func (j *judge) stopsOnceADay() {
+	s, stands := &j.stops, j.Replicas == 0
+	if n := j.Counts["begun anew"]; n != s.times {
+		if s.times = n; j.Began != nil {
+			s.at = time.Time{}
+		}
+	}
+	if stands && !s.stood {
+		every, since := time.Duration(j.Config.Change.Restarts.Every), j.leaders().Sub(s.at)
+		if j.levels() && since < every-lateStop {
+			j.fail("every replica is stopped %s after the last time: %s", since, j.memory.Changes.Why)
+		}
+		s.at = j.Now
+	}
+	s.stood = stands
+}
+
+// lateStop is how long after its beginning a rollout may stop the fleet: writes get lost.
+const lateStop = 5 * time.Minute
+
+// levels reports whether what is under way is what ballast decides by itself, and no env that gives clusters several owners.
+func (j *judge) levels() bool {
+	m := j.memory.Changes
+	return m.Cause == change.Balance && !strings.Contains(m.Why, "it gives clusters several owners")
+}
+
+// stops is when every replica was stopped last.
+type stops struct {
+	times int // of Counts["begun anew"]
+	at    time.Time
+	stood bool
+}
 
 // serversOf is how many servers a plan has.
 func (j *judge) serversOf(p plan.Plan) (n int) {
