@@ -25,7 +25,7 @@ import (
 // TestUninstallMendsWhatDeletedManifestsLeft: after `kubectl delete -k` alone the env stays where rollout.live held it. Clusters keep the
 // owner that their Secrets name; one that comes then may have none. Uninstall needs nothing of what was deleted, and mends it.
 func TestUninstallMendsWhatDeletedManifestsLeft(t *testing.T) {
-	o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, every: time.Millisecond, now: time.Now}
+	o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Minute, every: time.Millisecond, now: time.Now}
 	o.cluster.Namespace = "argocd"
 	c := stoppedSite(t, 4, 4, "argocd")
 	settled(t, c)
@@ -34,8 +34,10 @@ func TestUninstallMendsWhatDeletedManifestsLeft(t *testing.T) {
 		return set
 	}
 	set := get()
-	set.Spec.Template.Spec.Containers[0].Env[0].Value = "16"
+	set.UID, set.Generation, set.Spec.Template.Spec.Containers[0].Env[0].Value = "its", 1, "16"
 	fixture.MustDo(t, c.Update(t.Context(), &set))
+	set.Status.ObservedGeneration = 1
+	fixture.MustDo(t, c.Status().Update(t.Context(), &set))
 	for _, name := range []string{"ballast-history", "ballast-plan-status"} { // of the manifests the key's Secret goes, and nothing else that holds state
 		fixture.MustDo(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name}}))
 	}
