@@ -145,7 +145,8 @@ func (a *adopting) waitsForThePods(t *testing.T) {
 	t.Helper()
 	for range 10 {
 		out := a.cycle(t)
-		if told := findProblem(out, "OwnersUnknown").Message; a.in.InForce != nil || !strings.Contains(told, "no pod says that it has c000, c001, c002 and 177 more") {
+		told := findProblem(out, "OwnersUnknown").Message
+		if a.in.InForce != nil || !strings.Contains(told, "no pod says that it has c000, c001, c002 and 177 more") {
 			t.Fatalf("the pods are silent; there is a plan: %t, told %q", a.in.InForce != nil, told)
 		}
 	}

@@ -81,7 +81,8 @@ func (d discovery) unsaid() bool {
 	if name := standing.Unsaid(d.In, d.Out.Fleet); name != "" {
 		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
 			"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
-				"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until the env has a value of its own, as a number",
+				"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), "+
+				"or until the env has a value of its own, as a number",
 			plan.EnvReplicas, d.In.Workload.Kind, d.In.Workload.Name, name), Keeps: true})
 		return true
 	}

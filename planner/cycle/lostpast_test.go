@@ -70,8 +70,12 @@ func TestALostHistoryStopsNoFleetTwiceADay(t *testing.T) {
 			w.in.Config.Partition.Groups = append(w.in.Config.Partition.Groups, together("two"))
 			lost(w)
 			w.lives(22 * time.Hour)
-			if len(w.stops) != 1 || w.last.Candidate == nil || !strings.Contains(w.last.Candidate.Verdict, "(change.restarts.every is 24h0m0s)") {
-				t.Fatalf("%d stops within the day, at %v, the candidate %+v; want one, and that people are told what waits", len(w.stops), w.stops, w.last.Candidate)
+			verdict := ""
+			if w.last.Candidate != nil {
+				verdict = w.last.Candidate.Verdict
+			}
+			if len(w.stops) != 1 || !strings.Contains(verdict, "(change.restarts.every is 24h0m0s)") {
+				t.Fatalf("%d stops within the day, at %v, and people are told %q; want one, and what waits", len(w.stops), w.stops, verdict)
 			}
 			w.lives(3 * time.Hour)
 			if len(w.stops) != 2 || w.row(t, "c004") != w.row(t, "c005") {

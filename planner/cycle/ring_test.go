@@ -25,7 +25,8 @@ func TestNoFirstPlanContradictsThePods(t *testing.T) {
 		env := rapid.IntRange(2, replicas+2).Draw(rt, "env")
 		text := strconv.Itoa(env)
 		w.in.Workload.EnvReplicas = &text
-		a := &adopting{envPods: &envPods{liveWorld: w, algorithm: sharding.ConsistentHashing, envs: slices.Repeat([]int{env}, replicas), apps: map[string]int{}}}
+		pods := &envPods{liveWorld: w, algorithm: sharding.ConsistentHashing, envs: slices.Repeat([]int{env}, replicas), apps: map[string]int{}}
+		a := &adopting{envPods: pods}
 		for i := range w.in.Discovered.Secrets {
 			s := &w.in.Discovered.Secrets[i]
 			a.apps[s.Server] = rapid.IntRange(1, 60).Draw(rt, "applications")

@@ -38,7 +38,7 @@ func TestUninstallMendsWhatDeletedManifestsLeft(t *testing.T) {
 	fixture.MustDo(t, c.Update(t.Context(), &set))
 	set.Status.ObservedGeneration = 1
 	fixture.MustDo(t, c.Status().Update(t.Context(), &set))
-	for _, name := range []string{"ballast-history", "ballast-plan-status"} { // of the manifests the key's Secret goes, and nothing else that holds state
+	for _, name := range []string{"ballast-history", "ballast-plan-status"} { // the plan's key went with the manifests
 		fixture.MustDo(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name}}))
 	}
 	for _, secret := range []string{certs.LeafTLS, certs.CASecret, "prod-eu"} {
@@ -101,7 +101,8 @@ func TestTheReadmeSaysWhatDeletedManifestsLeave(t *testing.T) {
 	_, section, found := strings.Cut(string(text), "`kubectl delete -k .` alone")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, says := range []string{
-		`kubectl -n argocd set env statefulset argocd-application-controller ARGOCD_CONTROLLER_REPLICAS="$(kubectl -n argocd get statefulset argocd-application-controller -o jsonpath='{.spec.replicas}')"`,
+		`kubectl -n argocd set env statefulset argocd-application-controller ARGOCD_CONTROLLER_REPLICAS=` +
+			`"$(kubectl -n argocd get statefulset argocd-application-controller -o jsonpath='{.spec.replicas}')"`,
 		"kubectl -n argocd scale statefulset argocd-application-controller --replicas=N",
 		"`ballast-plan-key` goes with the manifests", "begins with the fleet as it is",
 	} {

@@ -28,8 +28,8 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 			continue
 		}
 		said := in.Observed.Reported.Clusters[c.Shard.ID]
-		nobodys := len(said.Holders) == 0 && (listed || all && said.Apps == 0)
-		if !nobodys {
+		accounted := listed || all && said.Apps == 0
+		if !accounted || len(said.Holders) > 0 {
 			names = append(names, c.Shard.ID)
 		}
 	}

@@ -26,6 +26,8 @@ func TestWhoseOwnersAreUnknown(t *testing.T) {
 	unseen := func(in *input.Inputs) { in.Observed = input.Observed{} }
 	silent := func(in *input.Inputs) { in.Observed.Pods[1].Answered = false }
 	young := func(in *input.Inputs) { in.Observed.Pods[2].Started = in.Now.Add(-9 * time.Minute) }
+	skipped := func(in *input.Inputs) { in.Discovered.Secrets[1].SkipReconcile = true }
+	peoples := func(in *input.Inputs) { in.Discovered.Secrets[1].Unmanaged = true }
 	of := func(changes ...func(*input.Inputs)) []func(*input.Inputs) { return changes }
 	for name, test := range map[string]struct {
 		changes []func(*input.Inputs)
@@ -40,8 +42,8 @@ func TestWhoseOwnersAreUnknown(t *testing.T) {
 		"Prometheus shows one":                     {of(unseen, scraped(1, lab)), []string{prod}},
 		"a shard decides":                          {of(unseen, stamp(lab, "2"), stamp(prod, "7")), nil},
 		"a shard that is none decides nothing":     {of(unseen, stamp(lab, "x"), stamp(prod, "-1")), []string{lab}},
-		"it is to be left alone":                   {of(silent, prods(2), func(in *input.Inputs) { in.Discovered.Secrets[1].SkipReconcile = true }), nil},
-		"people keep it":                           {of(silent, prods(2), func(in *input.Inputs) { in.Discovered.Secrets[1].Unmanaged = true }), nil},
+		"it is to be left alone":                   {of(silent, prods(2), skipped), nil},
+		"people keep it":                           {of(silent, prods(2), peoples), nil},
 		"its pod is silent":                        {of(silent, prods(2)), []string{prod}},
 		"its pod is silent, or it has none":        {of(silent, prods(0)), []string{prod}},
 		"every pod says that it has it not":        {of(prods(2)), nil},
