@@ -47,7 +47,7 @@ func Compare(in input.Inputs) Comparison {
 			replicas = max(replicas, replica+1) // x0y holds the workload at 0, and its rows stay
 		}
 	}
-	c.Replicas = replicasOf(loadIndexes(fleet, loads), replicas, func(i int) int { return owners[i] })
+	c.Replicas = outcome.ReplicasOf(outcome.IndexesOf(fleet, loads), replicas, func(i int) int { return owners[i] })
 	return c
 }
 

@@ -103,8 +103,8 @@ func (c *cycle) plan() {
 	pinning{c.Draft}.pinProblems(a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)
 	c.Out.Memory.Gone = a.Gone
-	c.Indexes = loadIndexes(c.Out.Fleet, c.Out.Loads)
-	c.Out.Now = replicasOf(c.Indexes, a.Next.Replicas, a.Standing)
+	c.Indexes = outcome.IndexesOf(c.Out.Fleet, c.Out.Loads)
+	c.Out.Now = outcome.ReplicasOf(c.Indexes, a.Next.Replicas, a.Standing)
 	c.decide(a.Ground)
 	sizing{c.Draft, c.verdicts}.size(a.Ground)
 	c.finish(a)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ballast/planner/change"
-	"ballast/planner/config"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
@@ -28,17 +27,12 @@ func (c *dividing) terms(s *snapshot) division.Terms {
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.Next.Replicas
 	closed := s.closed()
 	maps.Copy(closed, cramped(c.In))
-	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now), All: asked || movesRestart(c.In.Config.Rollout),
+	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now), All: asked || c.In.Config.Rollout.MovesRestart(),
 		Replicas: c.allowedReplicas}
 	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil {
 		t.Anew, t.Horizon = budgetOf(s, change.Balance).Left, time.Duration(weighs.Horizon)
 	}
 	return t
-}
-
-// movesRestart reports whether moves alone restart every replica in that mode.
-func movesRestart(r config.Rollout) bool {
-	return r.X0Y != nil || r.Default != nil && r.Default.RolloutRestart
 }
 
 // partitioned divides the fleet, and drains the highest replica once it has not been needed for long.

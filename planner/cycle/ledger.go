@@ -102,7 +102,7 @@ const askedOnce = 24 * time.Hour
 // countAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
 func (l ledger) countAdopted(a *adopt.Adoption) {
 	if l.In.InForce != nil && l.In.InForce.Mode.Enforced() && a.Next.Mode.Enforced() {
-		l.enterAsked(change.Pin, clustersOf(a.Moved), a.Next, a.Beside)
+		l.enterAsked(change.Pin, outcome.ClustersOf(a.Moved), a.Next, a.Beside)
 	}
 }
 

@@ -104,7 +104,7 @@ func (e *Explanation) atOther(out outcome.Outcome, replica int) plan.Load {
 // costs adds what starts from an empty cache.
 func (m *Moving) costs(in input.Inputs, e *Explanation, unit []int) {
 	load := e.Load
-	if m.Restarts = movesRestart(in.Config.Rollout); m.Restarts {
+	if m.Restarts = in.Config.Rollout.MovesRestart(); m.Restarts {
 		load = e.total
 	}
 	m.LoadHours = load.Float() * evaluate.Cold.Hours()

@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"iter"
 	"slices"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
-	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
@@ -99,16 +97,6 @@ func keepUnseen(g *ground.Ground, now, before ownership.Memory) {
 		}
 		if since, known := before.Lost[name]; known {
 			now.Lost[name] = since
-		}
-	}
-}
-
-func clustersOf(moves []outcome.Move) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, m := range moves {
-			if !yield(m.Cluster) {
-				return
-			}
 		}
 	}
 }

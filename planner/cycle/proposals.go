@@ -11,6 +11,7 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -95,10 +96,10 @@ func level(s *snapshot) *proposed {
 		return nil
 	}
 	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d",
-		serversOf(s.Beside, clustersOf(moves), s.Next), serversOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
+		serversOf(s.Beside, outcome.ClustersOf(moves), s.Next), serversOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
 	pays := s.worth
 	if waits == "" {
-		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", Imbalance(s.candidate.Replicas), Imbalance(s.now))
+		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", outcome.Imbalance(s.candidate.Replicas), outcome.Imbalance(s.now))
 	} else {
 		why += "; other moves wait: " + waits
 		pays = pays.of(moves)

@@ -112,7 +112,7 @@ func (w *liveWorld) aWeek(base []float64, loads measured) (got aWeek) {
 				got.rollouts++
 			}
 		}
-		if got.imbalance = Imbalance(w.last.Now); got.imbalance > 1.2 {
+		if got.imbalance = outcome.Imbalance(w.last.Now); got.imbalance > 1.2 {
 			got.high += 1.0 / minutes
 		}
 	}

@@ -127,7 +127,7 @@ func heldLoads(c config.PlannerConfig, t measure.Table, s *snapshot) []plan.Load
 
 // price is what all moves have to pay together where they restart every replica: what all clusters make.
 func price(s *snapshot) (all plan.Load) {
-	if !movesRestart(s.In.Config.Rollout) && s.In.Config.Rollout.Live != nil && s.Next.Target.Kind != plan.Deployment {
+	if !s.In.Config.Rollout.MovesRestart() && s.In.Config.Rollout.Live != nil && s.Next.Target.Kind != plan.Deployment {
 		return 0
 	}
 	for _, r := range s.now {

@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -174,7 +175,7 @@ func clone(p *plan.Plan) *plan.Plan {
 
 // standOf is what each replica carries under an outcome's plan.
 func standOf(out cycle.Outcome, settled bool, moves int) Stand {
-	s := Stand{Imbalance: cycle.Imbalance(out.Now), Settled: settled, Moves: moves}
+	s := Stand{Imbalance: outcome.Imbalance(out.Now), Settled: settled, Moves: moves}
 	for _, r := range out.Now {
 		s.Replicas = append(s.Replicas, Carried{Replica: r.ID, Clusters: len(r.LoadIndexes), Load: r.TotalLoad})
 	}
@@ -345,5 +346,5 @@ func imbalance(replicas []Carried) float64 {
 			left = append(left, plan.Replica{TotalLoad: r.Load})
 		}
 	}
-	return cycle.Imbalance(left)
+	return outcome.Imbalance(left)
 }
