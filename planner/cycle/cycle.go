@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -335,8 +336,8 @@ func (c *cycle) finish(a *adopt.Adoption) {
 		return
 	}
 	c.stampLoads()
-	ledger{c.Draft}.countAdopted(a)
-	ledger{c.Draft}.countStage(c.Out.Next, a.Beside)
+	ledger.Ledger{Draft: c.Draft}.CountAdopted(a)
+	ledger.Ledger{Draft: c.Draft}.CountStage(c.Out.Next, a.Beside)
 	if c.In.InForce == nil && c.In.Last == nil {
 		c.Out.Decided = true
 		c.Note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.Out.Next.Clusters), c.Out.Next.Replicas))

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/evaluate"
@@ -40,7 +41,7 @@ func (c *cycle) decide(g *ground.Ground) {
 	case advancing{c}.goesOn(g.Next):
 		advancing{c}.advance(g)
 	}
-	ledger{c.Draft}.forget(g)
+	ledger.Ledger{Draft: c.Draft}.Forget(g)
 }
 
 // glassOpened is why break-glass turns a rollout back that has stopped every replica.
@@ -392,7 +393,7 @@ func (c advancing) advance(g *ground.Ground) {
 			c.failed(*g.Next.Rollout, progress.Why)
 		}
 	}
-	ledger{c.Draft}.noteMoved(*g.Next.Rollout)
+	ledger.Ledger{Draft: c.Draft}.NoteMoved(*g.Next.Rollout)
 	if !next.SameEnforced(g.Next) {
 		c.Note(c.reason(progress))
 		c.watch.follow(g.Next.Rollout, next.Rollout)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/measure"
@@ -88,10 +89,10 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 func (m measuring) unserved() func(name string, replica int) bool {
 	before, moved := m.In.Memory.Changes, map[string]bool{}
 	for name, at := range before.Moved {
-		moved[name] = m.In.Now.Sub(at) < justMoved
+		moved[name] = m.In.Now.Sub(at) < ledger.JustMoved
 	}
 	if p := m.In.InForce; p != nil && p.Rollout != nil {
-		for name := range MovedBy(*p.Rollout) {
+		for name := range ledger.MovedBy(*p.Rollout) {
 			moved[name] = true
 		}
 	}

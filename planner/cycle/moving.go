@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -132,10 +133,10 @@ func (m *Moving) budgets(in input.Inputs, out outcome.Outcome, unit []int) {
 			}
 		}
 	}
-	rates := ratesOf(in)
-	moves := serversOf(standing.Servers(out.Fleet), names, out.Next)
+	rates := ledger.RatesOf(in)
+	moves := ledger.ServersOf(standing.Servers(out.Fleet), names, out.Next)
 	m.Limited = len(rates) > 0
-	m.Done, _ = soonest(in.Memory.Changes.Ledger, rates, out.Budget.Of, moves, in.Now)
+	m.Done, _ = ledger.Soonest(in.Memory.Changes.Ledger, rates, out.Budget.Of, moves, in.Now)
 }
 
 // leave answers whether to leave it where it is, in one sentence.

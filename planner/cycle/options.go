@@ -6,6 +6,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -75,7 +76,7 @@ func movesLeft(s *snapshot, cause change.Cause) int {
 
 // budgetOf is the move budget as moves of that cause have it.
 func budgetOf(s *snapshot, cause change.Cause) change.Budget {
-	return change.Look(s.changes.Ledger.Before(cause), ratesOf(s.In), s.budget.Of, s.In.Now)
+	return change.Look(s.changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.budget.Of, s.In.Now)
 }
 
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -96,7 +97,7 @@ func level(s *snapshot) *proposed {
 		return nil
 	}
 	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d",
-		serversOf(s.Beside, outcome.ClustersOf(moves), s.Next), serversOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
+		ledger.ServersOf(s.Beside, outcome.ClustersOf(moves), s.Next), ledger.ServersOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
 	pays := s.worth
 	if waits == "" {
 		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", outcome.Imbalance(s.candidate.Replicas), outcome.Imbalance(s.now))
@@ -324,7 +325,7 @@ func evacuation(s *snapshot) *proposed {
 	if p.cause == change.Drain {
 		asked = " as asked"
 	}
-	p.why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(serversOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
+	p.why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
 	p.want = s.wantParted(s.Next.Replicas, e.Moves, pinnedBack(s, unwell))
 	p.want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
@@ -352,7 +353,7 @@ func pinnedBack(s *snapshot, unwell []int) map[string]bool {
 func request(s *snapshot, unwell []int) failover.Request {
 	again := map[string]bool{}
 	for name, at := range s.changes.Failed {
-		again[name] = s.In.Now.Sub(at) < failedOnce
+		again[name] = s.In.Now.Sub(at) < ledger.FailedOnce
 	}
 	working := map[int]bool{}
 	for _, replica := range unwell {

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -25,7 +26,7 @@ type watch struct {
 
 // look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
 func (w *watch) look(g *ground.Ground) {
-	ledger{w.Draft}.count(g.Beside)
+	ledger.Ledger{Draft: w.Draft}.Count(g.Beside)
 	w.judgeOwners(g)
 	w.judgeReplicas(g)
 	w.judgeWaves(g)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -114,7 +115,7 @@ func limit(s *snapshot, w *rollout.Proposal, cause change.Cause, o rollout.Optio
 // mostAtOnce is how many moves the rates ever have room for at once.
 func mostAtOnce(s *snapshot) int {
 	most := math.MaxInt
-	for _, r := range ratesOf(s.In) {
+	for _, r := range ledger.RatesOf(s.In) {
 		most = min(most, r.Allowed(s.budget.Of))
 	}
 	return most
@@ -123,7 +124,7 @@ func mostAtOnce(s *snapshot) int {
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
 func room(s *snapshot, cause change.Cause, moves int, since, mend string) (waits string, told []problem.Problem) {
 	budget := budgetOf(s, cause)
-	at, ok := change.When(s.changes.Ledger.Before(cause), ratesOf(s.In), s.budget.Of, s.In.Now, moves)
+	at, ok := change.When(s.changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.budget.Of, s.In.Now, moves)
 	switch {
 	case moves == 1:
 		return "waits for the move budget: " + budget.String(), nil
@@ -168,7 +169,7 @@ func servers(s *snapshot, moves []rollout.Move) int {
 			}
 		}
 	}
-	return serversOf(s.Beside, names, s.Next)
+	return ledger.ServersOf(s.Beside, names, s.Next)
 }
 
 func pick(moves []rollout.Move, unit []int) []rollout.Move {
