@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -95,9 +96,7 @@ func (c *cycle) plan() {
 	in, base := c.In, c.base()
 	c.Out.Pins = standing.Pins(in.Pins, c.Out.Fleet.Clusters)
 	a := adopt.Plan(in, c.Out.Fleet, base, c.Out.Pins)
-	measuring{c.Draft}.poll(a.Ground)
-	measuring{c.Draft}.indexLoads(a.Ground)
-	measuring{c.Draft}.limit(a.Ground)
+	loads.Make(c.Draft, a.Ground)
 	memoryUse{c.Draft}.learnMemory()
 	memoryUse{c.Draft}.limitMemory(a.Ground)
 	c.watch.look(a.Ground)

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -21,7 +22,7 @@ type evidence struct{ *outcome.Draft }
 // adds no replica: that more is too much nobody knows, either.
 func (e evidence) weigh(s *snapshot) {
 	p, m := e.In.Config.Partition, &e.Out.Memory
-	fullest, seen := fullestWell(s, unitLoads(&e.Out, s.Ground))
+	fullest, seen := fullestWell(s, loads.OfUnits(&e.Out, s.Ground))
 	if p.Replicas != nil || len(e.In.Config.Size.Weights) > 0 || !lasting(e.In.Config) {
 		m.Evidence = memory.Evidence{}
 		return
@@ -76,8 +77,8 @@ func lasting(c config.PlannerConfig) bool {
 // meaning names what a load is now: the metrics, their weights and their references. What was held by another says nothing.
 func (e evidence) meaning(s *snapshot) string {
 	conf := e.In.Config
-	text := fmt.Appendf(nil, "%v\n%v\n%s\n", WeightsOf(conf), s.Next.References, conf.Index.PNorm.P) // maps print in order
-	for _, m := range MetricsOf(conf) {
+	text := fmt.Appendf(nil, "%v\n%v\n%s\n", loads.WeightsOf(conf), s.Next.References, conf.Index.PNorm.P) // maps print in order
+	for _, m := range loads.MetricsOf(conf) {
 		text = fmt.Appendf(text, "%q %q\n", m.ID, m.Text())
 	}
 	sum := sha256.Sum256(text)

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -19,7 +20,7 @@ var rates = []string{"events", "reconciles"}
 // takenMetrics are the metrics that memory may follow.
 func takenMetrics(c config.PlannerConfig) (ids []string) {
 	own := c.Poll.Prometheus != nil && c.Poll.Prometheus.OfClusters() != nil
-	for _, m := range MetricsOf(c) {
+	for _, m := range loads.MetricsOf(c) {
 		if own || !slices.Contains(rates, m.ID) {
 			ids = append(ids, m.ID)
 		}

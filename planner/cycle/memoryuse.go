@@ -8,6 +8,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/index"
@@ -47,7 +48,7 @@ func (u memoryUse) limitMemory(g *ground.Ground) {
 	}
 	table := u.Out.Table
 	if table.Columns == nil {
-		table = u.In.Memory.LastGood.Table(MetricsOf(u.In.Config))
+		table = u.In.Memory.LastGood.Table(loads.MetricsOf(u.In.Config))
 	}
 	of, err := bytesOf(weights, table)
 	if err != nil {

@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"slices"
 	"time"
 
 	"ballast/planner/change"
@@ -10,14 +9,8 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/observed"
 	"ballast/planner/ownership"
 )
-
-// works reports whether a pod works for a replica now.
-func works(pods []observed.Pod, replica int) bool {
-	return slices.ContainsFunc(pods, func(p observed.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
-}
 
 // bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
 // people's, what Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.

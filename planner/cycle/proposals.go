@@ -121,7 +121,7 @@ func down(s *snapshot) (int, bool) {
 		return 0, false
 	}
 	for replica := range s.Next.Replicas {
-		if !works(s.In.Observed.Pods, replica) {
+		if !standing.Works(s.In.Observed.Pods, replica) {
 			return replica, true
 		}
 	}
@@ -357,7 +357,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 	}
 	working := map[int]bool{}
 	for _, replica := range unwell {
-		working[replica] = works(s.In.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
+		working[replica] = standing.Works(s.In.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
 	}
 	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
 		MaxClusters: s.MostClusters(), Budget: budgetOf(s, change.Drain).Left, Rescue: budgetOf(s, change.Failover).Left,

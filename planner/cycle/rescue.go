@@ -6,6 +6,7 @@ import (
 
 	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -48,23 +49,10 @@ func (c *cycle) unchanged(p plan.Plan) *adopt.Adoption {
 	return a
 }
 
-// lastLoads are the loads that were believed last, by cluster, of those that are gone too; of one that was never
-// measured its row's.
-func lastLoads(g *ground.Ground) map[string]plan.Load {
-	last := make(map[string]plan.Load, len(g.Next.Clusters))
-	for name, row := range g.Next.Clusters {
-		last[name] = plan.LoadOf(row.Load)
-	}
-	for name, load := range believedLast(g) {
-		last[name] = max(load, last[name])
-	}
-	return last
-}
-
 // fromMemory has a failover go by the loads that were believed last. What is not seen may be there all the same: its
 // load counts for the replica that its row has, or half a list would show room where there is none.
 func fromMemory(g *ground.Ground, r *failover.Request) {
-	last := lastLoads(g)
+	last := loads.Last(g)
 	if g.In.Config.Partition.Capacity == nil {
 		r.Capacity = g.In.Memory.Heaviest.Capacity(slices.Collect(maps.Values(last)))
 	}

@@ -8,6 +8,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
@@ -31,7 +32,7 @@ func (d readings) readAside(g *ground.Ground, replicas int, readings map[string]
 		readings[name] = reading
 		d.inputMissing(name, why)
 	}
-	for _, m := range ReplicaMetricsOf(d.In.Config) {
+	for _, m := range loads.ReplicaMetricsOf(d.In.Config) {
 		reading, why := d.ofReplicas(g, m, replicas)
 		readings[m.ID] = reading
 		if slices.Contains(d.In.Config.Size.SizeInputs(), m.ID) {
@@ -101,19 +102,10 @@ func seenInputs(conf config.PlannerConfig) map[string]bool {
 		source := config.SourceOf(name)
 		seen[name] = source == config.FromPods || source == config.FromVPA
 	}
-	for _, m := range ReplicaMetricsOf(conf) {
+	for _, m := range loads.ReplicaMetricsOf(conf) {
 		seen[m.ID] = true
 	}
 	return seen
-}
-
-// ofClusters are the answers of metrics that say something of clusters.
-func ofClusters(metrics []poll.Metric, all []poll.Fetched) []poll.Fetched {
-	named := map[string]bool{}
-	for _, m := range metrics {
-		named[m.ID] = true
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(f poll.Fetched) bool { return !named[f.Metric] })
 }
 
 // nodeCap is the most of each resource that one replica may request: as it is written, and else as the nodes have it.

@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -63,7 +64,7 @@ func (d readings) readings(g *ground.Ground, of [][]int) map[string]size.Reading
 		config.InputReplicas: {Total: float64(g.Next.Replicas)},
 		config.InputLoad:     {Missing: true},
 	}
-	for _, m := range MetricsOf(d.In.Config) {
+	for _, m := range loads.MetricsOf(d.In.Config) {
 		readings[m.ID] = size.Reading{Missing: true}
 	}
 	d.readAside(g, len(of), readings)

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -24,7 +25,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int, parted map[strin
 	clusters := make([]placement.Cluster, 0, len(s.Next.Clusters))
 	var last map[string]plan.Load
 	if s.Partial {
-		last = lastLoads(s.Ground)
+		last = loads.Last(s.Ground)
 	}
 	for i := range s.Fleet.Clusters {
 		p := s.Cluster(i)

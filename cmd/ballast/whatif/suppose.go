@@ -14,6 +14,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -246,7 +247,7 @@ func unmeasured(in input.Inputs, out cycle.Outcome, gone map[string]bool) input.
 		}
 	}
 	in.Fetched = slices.Clone(in.Fetched)
-	for _, m := range cycle.MetricsOf(in.Config) {
+	for _, m := range loads.MetricsOf(in.Config) {
 		at := slices.IndexFunc(in.Fetched, func(f poll.Fetched) bool { return f.Metric == m.ID })
 		if at < 0 {
 			continue
@@ -301,7 +302,7 @@ func (c change) with(in input.Inputs, out cycle.Outcome) (input.Inputs, error) {
 		in.Discovered.Secrets = append(in.Discovered.Secrets, s)
 	}
 	made := in.Discovered.Secrets[len(in.Discovered.Secrets)-c.add:]
-	for k, m := range cycle.MetricsOf(in.Config) {
+	for k, m := range loads.MetricsOf(in.Config) {
 		value := shared(out.Table.Columns[k].Values, out.Fleet, i)
 		at := slices.IndexFunc(in.Fetched, func(f poll.Fetched) bool { return f.Metric == m.ID })
 		if at < 0 {
