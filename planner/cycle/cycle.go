@@ -19,6 +19,7 @@ import (
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -99,7 +100,7 @@ func (c *cycle) plan() {
 	loads.Make(c.Draft, a.Ground)
 	memoryUse{c.Draft}.learnMemory()
 	memoryUse{c.Draft}.limitMemory(a.Ground)
-	c.watch.look(a.Ground)
+	c.watch.Look(a.Ground)
 	pinning{c.Draft}.pinProblems(a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)
 	c.Out.Memory.Gone = a.Gone
@@ -113,7 +114,7 @@ func (c *cycle) plan() {
 // cycle is one of them, in the order of its phases. Each phase is a type or a function that has the draft and what it needs beside it.
 type cycle struct {
 	*outcome.Draft
-	watch     *watch
+	watch     *safety.Watch
 	votes     *election
 	redated   bool          // the stage under way began in the future, by a clock that was ahead
 	turnsBack string        // why a rollout that has stopped every replica brings them back as they were
@@ -123,7 +124,7 @@ type cycle struct {
 
 func newCycle(in input.Inputs, redated bool, held ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
-	return &cycle{Draft: d, watch: &watch{Draft: d}, votes: &election{Draft: d, ballots: in.Memory.Votes}, redated: redated, ungrown: held}
+	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: &election{Draft: d, ballots: in.Memory.Votes}, redated: redated, ungrown: held}
 }
 
 // discovery finds the fleet, and whether it can be believed.
@@ -314,7 +315,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
 	case stranded(g.Next, w.Out.Replicas):
 		return "PinWaits", there + "until what is on a replica that does not work has left it"
-	case stops(w.In, w.Out.Memory.Changes):
+	case safety.Stops(w.In, w.Out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
 	case g.Next.FreeReplicas:
 		return "PinWaits", there + "until whoever scales the workload has as many as it needs (partition.replicas: workload)"

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/safety"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition"
 	"ballast/planner/plan"
@@ -330,7 +331,7 @@ func (c starting) begins(s *snapshot, p *proposed) bool {
 	}
 	c.Out.Memory.Changes.Target = destination(o.Mode, s.Next, *p.want)
 	c.countScaled(s.Next, next)
-	c.watch.follow(nil, next.Rollout)
+	c.watch.Follow(nil, next.Rollout)
 	s.Next = next
 	return true
 }
@@ -361,7 +362,7 @@ func (c advancing) failed(r plan.Rollout, why string) {
 		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas, r.From.ControllerReplicas, r.ControllerReplicas)
 	}
 	var trip *change.Trip
-	if m.Failures, trip = m.Failures.Add(c.In.Now, cmp.Or(m.Cause, change.Balance), what, why); worse(trip, m.Trip) {
+	if m.Failures, trip = m.Failures.Add(c.In.Now, cmp.Or(m.Cause, change.Balance), what, why); safety.Worse(trip, m.Trip) {
 		m.Trip, m.TripTold = trip, false
 	}
 }
@@ -396,7 +397,7 @@ func (c advancing) advance(g *ground.Ground) {
 	ledger.Ledger{Draft: c.Draft}.NoteMoved(*g.Next.Rollout)
 	if !next.SameEnforced(g.Next) {
 		c.Note(c.reason(progress))
-		c.watch.follow(g.Next.Rollout, next.Rollout)
+		c.watch.Follow(g.Next.Rollout, next.Rollout)
 	}
 	g.Next = next
 }

@@ -8,6 +8,7 @@ import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -65,8 +66,8 @@ func (s *snapshot) mayAny(actions gate.Action) bool {
 func (s *snapshot) seen() observed.State {
 	seen := standing.Seen(s.Next.Clusters, s.Fleet, s.known, s.In.Workload)
 	seen.Pods, seen.OwnersKnown, seen.Owned = s.changes.Replicas.Dated(s.In.Observed.Pods, s.In.Now), s.In.Observed.Reported.Asked, s.verdict.Owned
-	let := excused(s.Fleet, s.verdict, s.known, s.In.Now)
-	seen.Orphans = bereft(s.Fleet, s.verdict, let)
+	let := safety.Excused(s.Fleet, s.verdict, s.known, s.In.Now)
+	seen.Orphans = safety.Bereft(s.Fleet, s.verdict, let)
 	if len(let) > 0 {
 		for i, stamp := range seen.Secrets {
 			seen.Secrets[i].Ownerless = let[stamp.Name]
