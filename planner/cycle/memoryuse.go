@@ -11,6 +11,7 @@ import (
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/reading"
 	"ballast/planner/index"
 	"ballast/planner/measure"
 	"ballast/planner/normalize"
@@ -111,7 +112,7 @@ func (u memoryUse) mostOfOne() (most plan.Bytes, whose, unknown string) {
 		}
 		return u.Out.Memory.Limit, "the pods' limit", ""
 	}
-	limit := nodeCap(u.In)[size.Memory]
+	limit := reading.NodeCap(u.In)[size.Memory]
 	if limit.Sign() <= 0 {
 		return 0, "", "size rules make the pods' memory limits, which are no bound then: write index.dimensions.memory.capacity or size.nodeCap"
 	}

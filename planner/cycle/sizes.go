@@ -13,6 +13,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/reading"
 	"ballast/planner/cycle/resize"
 )
 
@@ -47,7 +48,7 @@ func (s sizing) size(g *ground.Ground) {
 			problem.ClipList(strangers), s.In.Workload.Container)})
 		return
 	}
-	replicas := sized(g)
+	replicas := reading.Sized(g)
 	if replicas == 0 {
 		return
 	}
@@ -58,8 +59,8 @@ func (s sizing) size(g *ground.Ground) {
 	s.noResize()
 	answer := resize.Decide(resize.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
-		Readings: readings{s.Draft}.sizeReadings(g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: receiversOf(g.Next, s.Out.Memory.Changes.Target), Givers: giversOf(g.Next, s.Out.Memory.Changes.Target),
-		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: rememberNodes(s.In)})
+		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: receiversOf(g.Next, s.Out.Memory.Changes.Target), Givers: giversOf(g.Next, s.Out.Memory.Changes.Target),
+		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: reading.RememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
 	for _, p := range answer.Problems {
@@ -85,7 +86,7 @@ func (s sizing) frozenSizes(g *ground.Ground) bool {
 
 // clustersBy is how many clusters each replica has, or is to have.
 func (s sizing) clustersBy(g *ground.Ground, replicas int) map[int]int {
-	_, of := readings{s.Draft}.everyCluster(g, replicas)
+	_, of := reading.Clusters(s.Draft, g, replicas)
 	by := map[int]int{}
 	for replica, clusters := range of {
 		if len(clusters) > 0 {
@@ -167,7 +168,7 @@ func (s sizing) nodeCapUnknown() {
 	if _, unseen := s.In.Surroundings.Of(config.InputNodes, s.In.Now); unseen != "" {
 		why = unseen
 	}
-	if len(nodesGive(s.In)) > 0 {
+	if len(reading.NodesGive(s.In)) > 0 {
 		s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
 			Message: "size.nodeCap.fromNodes bounds replicas by the nodes as they were seen last: " + why})
 		return

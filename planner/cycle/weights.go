@@ -9,6 +9,7 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/reading"
 	"ballast/planner/discover"
 	"ballast/planner/partition"
 	"ballast/planner/plan"
@@ -40,7 +41,7 @@ func (w growth) weigh(s *snapshot) {
 	start := w.startOf(s, p.load, intervals)
 	f := size.Fleet{Replicas: start.Replicas, Capacity: start.Load / float64(start.Replicas), Now: division.SettledReplicas(s.Next), Load: p.load,
 		Heaviest: p.heaviest, Min: p.bounds.MinReplicas, Max: p.bounds.MaxReplicas, Hysteresis: countFor, FullestOf: p.fullest, Intervals: intervals}
-	if node := nodeCap(w.In); len(in.Size.All()) > 0 && len(node) > 0 {
+	if node := reading.NodeCap(w.In); len(in.Size.All()) > 0 && len(node) > 0 {
 		f.Request = func(replicas int, spare float64) float64 { return w.ofNode(s, p, replicas, spare) }
 	}
 	split := f.Decide()
@@ -146,7 +147,7 @@ func (w growth) ofNode(s *snapshot, p *packing, replicas int, spare float64) (mo
 		of[at] = append(of[at], u.Clusters...)
 	}
 	told := w.Out.Problems
-	inputs := readings(w).readings(s.Ground, of)
+	inputs := reading.Divided(w.Draft, s.Ground, of)
 	w.Out.Problems = told // what is missing is told once, for the replicas that there are
 	for id, r := range inputs {
 		inputs[id] = more(r, spare)
@@ -155,7 +156,7 @@ func (w growth) ofNode(s *snapshot, p *packing, replicas int, spare float64) (mo
 	q := size.Question{Rules: undelayed(conf.Merged()), Inputs: inputs, Replicas: ordinals(made.Replicas), Headroom: conf.Headrooms(),
 		Uniform: conf.Apply == config.Template || s.Next.Target.Kind == plan.Deployment, Now: w.In.Now}
 	result, _ := size.Evaluate(q, nil)
-	node := nodeCap(w.In)
+	node := reading.NodeCap(w.In)
 	for _, of := range result.Sizes {
 		for name, request := range of.Requests {
 			if room, known := node[name]; known {
