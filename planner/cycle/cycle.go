@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/inuse"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
@@ -98,8 +99,8 @@ func (c *cycle) plan() {
 	c.Out.Pins = standing.Pins(in.Pins, c.Out.Fleet.Clusters)
 	a := adopt.Plan(in, c.Out.Fleet, base, c.Out.Pins)
 	loads.Make(c.Draft, a.Ground)
-	memoryUse{c.Draft}.learnMemory()
-	memoryUse{c.Draft}.limitMemory(a.Ground)
+	inuse.Learn(c.Draft)
+	inuse.Limit(c.Draft, a.Ground)
 	c.watch.Look(a.Ground)
 	pinning{c.Draft}.pinProblems(a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)

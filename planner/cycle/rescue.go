@@ -6,6 +6,7 @@ import (
 
 	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/inuse"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
@@ -44,7 +45,7 @@ func (c *cycle) rescue() {
 // unchanged takes over a plan as it is, beside a discovery that is refused.
 func (c *cycle) unchanged(p plan.Plan) *adopt.Adoption {
 	a := adopt.Unchanged(c.In, c.Out.Fleet, c.Out.Pins, p)
-	memoryUse{c.Draft}.limitMemory(a.Ground)
+	inuse.Limit(c.Draft, a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)
 	return a
 }

@@ -1,4 +1,4 @@
-package cycle
+package inuse
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,7 @@ import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -28,8 +29,9 @@ func takenMetrics(c config.PlannerConfig) (ids []string) {
 	return ids
 }
 
-// learnMemory notes what pods have in use beside what their clusters' metrics add up to, where no weights are configured.
-func (u memoryUse) learnMemory() {
+// Learn notes what pods have in use beside what their clusters' metrics add up to, where no weights are configured.
+func Learn(d *outcome.Draft) {
+	u := memoryUse{d}
 	m := remembers(u.In.Config)
 	if m == nil || m.Weights != nil {
 		u.Out.Memory.Taken = memory.Taken{}
