@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -227,7 +228,7 @@ func (a *Answer) costs(with rest) {
 		moves[m.Cluster] = true
 	}
 	a.Cost, a.loads = Cost{Clusters: len(moves)}, map[string]string{}
-	objects := cycle.Objects(a.in.Config, with.last.Table)
+	objects := explain.Objects(a.in.Config, with.last.Table)
 	if objects != nil {
 		a.Cost.Objects = new(float64)
 	}

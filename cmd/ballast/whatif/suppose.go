@@ -13,6 +13,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
@@ -213,7 +214,7 @@ func said(r *config.Replicas) string {
 func (c change) without(in input.Inputs, out cycle.Outcome) (input.Inputs, error) {
 	gone := map[string]bool{}
 	for _, name := range c.remove {
-		i, err := cycle.Named(out, name)
+		i, err := explain.Named(out, name)
 		if err != nil {
 			return in, fmt.Errorf("--remove: %w", err)
 		}
@@ -280,7 +281,7 @@ func (c change) with(in input.Inputs, out cycle.Outcome) (input.Inputs, error) {
 	if c.add == 0 {
 		return in, nil
 	}
-	i, err := cycle.Named(out, c.like)
+	i, err := explain.Named(out, c.like)
 	if err != nil {
 		return in, fmt.Errorf("--like: %w", err)
 	}
