@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
@@ -81,8 +82,7 @@ func (c candidacy) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 	if s.loads == nil || c.Out.Table.Frozen {
 		return nil, worth{}
 	}
-	growth{c.Draft}.weigh(s)
-	evidence{c.Draft}.weigh(s)
+	counting.Weigh(c.Draft, s.Ground)
 	parts := &dividing{Draft: c.Draft}
 	d, err := parts.partitioned(s)
 	if err != nil {
@@ -330,7 +330,7 @@ func (c starting) begins(s *snapshot, p *proposed) bool {
 		}
 	}
 	c.Out.Memory.Changes.Target = destination(o.Mode, s.Next, *p.want)
-	c.countScaled(s.Next, next)
+	counting.Scaled(c.Draft, s.Next, next)
 	c.watch.Follow(nil, next.Rollout)
 	s.Next = next
 	return true

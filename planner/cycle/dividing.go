@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
@@ -62,7 +63,7 @@ func (c *dividing) partitioned(s *snapshot) (division.Division, error) {
 		return d, nil
 	}
 	c.Out.Memory.Spare = c.In.Memory.Spare.Next(d.Drain.Replica, c.In.Now, longest(c.In))
-	c.drainShut = drains && counting{c.Draft}.judgeCount(s, d, d.Drain.Replica, c.drainDue()) > d.Drain.Replica
+	c.drainShut = drains && counting.Allowed(c.Draft, s.Ground, d, d.Drain.Replica, c.drainDue()) > d.Drain.Replica
 	if t.DrainDue = c.drainDue(); !t.DrainDue {
 		return d, nil
 	}
@@ -80,7 +81,7 @@ func longest(in input.Inputs) time.Duration { return 2 * time.Duration(in.Config
 
 // holdsCount reports whether fewer changes of the number of replicas are let through now than are wanted.
 func (c *dividing) holdsCount(s *snapshot, d division.Division, wanted int) bool {
-	allowed := counting{c.Draft}.judgeCount(s, d, wanted, true)
+	allowed := counting.Allowed(c.Draft, s.Ground, d, wanted, true)
 	if allowed == wanted || s.Next.Rollout != nil {
 		return false
 	}

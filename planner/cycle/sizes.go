@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
@@ -135,7 +136,7 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 
 // overCapacity are the replicas that carry more than a person said that they may.
 func (s sizing) overCapacity(g *ground.Ground) map[int]bool {
-	most := mostLoad(s.Out.Counts, division.Bounds(g).Capacity)
+	most := counting.MostLoad(s.Out.Counts, division.Bounds(g).Capacity)
 	over := map[int]bool{}
 	for _, r := range s.Out.Now {
 		if most > 0 && r.TotalLoad.Float() > most {
