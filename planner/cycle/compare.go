@@ -7,6 +7,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
@@ -36,7 +37,7 @@ func Compare(in input.Inputs) Comparison {
 	seen := standing.Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
 	seen.Accepted = in.Discovered.AcceptDiscovery
 	seen.Pods = in.Observed.Pods
-	c.Agenda = diff.Steps(view, seen, sizeOptions(in))
+	c.Agenda = diff.Steps(view, seen, sizing.Options(in))
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.

@@ -21,6 +21,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/safety"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -32,7 +33,7 @@ func Run(in input.Inputs) outcome.Outcome { return run(in).Printable() }
 
 func run(in input.Inputs) outcome.Outcome {
 	in, redated := untilNow(in)
-	return withGrowth(in, func(held ungrown) outcome.Outcome {
+	return sizing.WithGrowth(in, func(held sizing.Ungrown) outcome.Outcome {
 		return newCycle(in, redated, held).run()
 	})
 }
@@ -108,7 +109,7 @@ func (c *cycle) plan() {
 	c.Indexes = outcome.IndexesOf(c.Out.Fleet, c.Out.Loads)
 	c.Out.Now = outcome.ReplicasOf(c.Indexes, a.Next.Replicas, a.Standing)
 	c.decide(a.Ground)
-	sizing{c.Draft, c.verdicts}.size(a.Ground)
+	sizing.Size(c.Draft, c.verdicts, a.Ground)
 	c.finish(a)
 }
 
@@ -117,13 +118,13 @@ type cycle struct {
 	*outcome.Draft
 	watch     *safety.Watch
 	votes     *election
-	redated   bool          // the stage under way began in the future, by a clock that was ahead
-	turnsBack string        // why a rollout that has stopped every replica brings them back as they were
-	verdicts  gate.Verdicts // of the gates, before anything began
-	ungrown   ungrown       // replicas that nothing is levelled to, since they may not grow for it
+	redated   bool           // the stage under way began in the future, by a clock that was ahead
+	turnsBack string         // why a rollout that has stopped every replica brings them back as they were
+	verdicts  gate.Verdicts  // of the gates, before anything began
+	ungrown   sizing.Ungrown // replicas that nothing is levelled to, since they may not grow for it
 }
 
-func newCycle(in input.Inputs, redated bool, held ungrown) *cycle {
+func newCycle(in input.Inputs, redated bool, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
 	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: &election{Draft: d, ballots: in.Memory.Votes}, redated: redated, ungrown: held}
 }

@@ -28,7 +28,7 @@ import (
 // one.
 func (c *cycle) decide(g *ground.Ground) {
 	s := snapshotOf(c.Out, g)
-	s.ungrown = c.ungrown.why()
+	s.ungrown = c.ungrown.Why()
 	starting{c}.tellRestart(s)
 	now := s.situation()
 	s.unsaid, s.verdicts = now.Unsaid, gate.Judge(gate.Table(), now, c.Tell)

@@ -10,6 +10,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
 )
@@ -27,7 +28,7 @@ func (c *dividing) terms(s *snapshot) division.Terms {
 	number := c.In.Config.Partition.Replicas
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.Next.Replicas
 	closed := s.closed()
-	maps.Copy(closed, cramped(c.In))
+	maps.Copy(closed, sizing.Cramped(c.In))
 	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now), All: asked || c.In.Config.Rollout.MovesRestart(),
 		Replicas: c.allowedReplicas}
 	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil {

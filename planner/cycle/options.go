@@ -57,7 +57,7 @@ func ends(s *snapshot, cause change.Cause) string {
 	case s.In.Rollback != nil:
 		return "a person asked for an earlier plan"
 	}
-	if levels(cause) {
+	if cause.Levels() {
 		return tooLarge(s)
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/inuse"
 	"ballast/planner/cycle/loads"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -37,7 +38,7 @@ func (c *cycle) rescue() {
 	c.watch.Look(a.Ground)
 	c.decide(a.Ground)
 	if len(c.In.Config.Size.All()) > 0 { // that policies are gone is for a list that is believed
-		sizing{c.Draft, c.verdicts}.size(a.Ground)
+		sizing.Size(c.Draft, c.verdicts, a.Ground)
 	}
 	c.finish(a)
 }

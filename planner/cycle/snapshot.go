@@ -9,6 +9,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/safety"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -116,7 +117,7 @@ func (s *snapshot) shut() []int {
 // bins are replicas that carry nothing yet. Those that are unwell, cordoned, not ready or silent are closed.
 func (s *snapshot) bins(replicas int) []placement.Bin {
 	bins, closed := make([]placement.Bin, replicas), append(s.shut(), s.cordoned...)
-	full := cramped(s.In)
+	full := sizing.Cramped(s.In)
 	for replica := range bins {
 		bins[replica].Open, bins[replica].Cramped = !slices.Contains(closed, replica), full[replica]
 	}

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
@@ -200,15 +201,6 @@ func scalingRestarts(s *snapshot, w *rollout.Proposal) bool {
 	return s.Next.Target.Kind == plan.Deployment && w.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 }
 
-// restartAgain is when ballast may restart the fleet again by itself; zero: now.
-func restartAgain(s *snapshot) time.Time {
-	every, last := time.Duration(s.In.Config.Change.Restarts.Every), s.changes.Restarted
-	if since := s.In.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
-		return time.Time{}
-	}
-	return last.Add(every)
-}
-
 // secretsPinWaits is what replicas that a Secret's pin asks for wait for; empty: nothing, or nobody asks for them.
 func (s *snapshot) secretsPinWaits(p *proposed) string {
 	if !p.bySecret {
@@ -230,7 +222,7 @@ func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string,
 	}
 	atOnce := p.atOnce || p.asked && p.want.Replicas != s.Next.Replicas // which the budget may have put off
 	waitsItsTurn := p.cause == change.Balance && !atOnce
-	if again := restartAgain(s); waitsItsTurn && !again.IsZero() && restarts(s, p.want, o) {
+	if again := sizing.RestartAgain(s.In, s.changes.Restarted); waitsItsTurn && !again.IsZero() && restarts(s, p.want, o) {
 		return "RestartWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s (change.restarts.every is %s); rollout.live restarts none",
 			again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), time.Duration(s.In.Config.Change.Restarts.Every)), nil
 	}
