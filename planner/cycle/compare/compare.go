@@ -1,4 +1,5 @@
-package cycle
+// Package compare says what differs between what stands and the plan in force.
+package compare
 
 import (
 	"maps"
@@ -22,9 +23,9 @@ type Comparison struct {
 	Problems []problem.Problem
 }
 
-// Compare says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
+// InForce says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
 // Secrets, the workload, the plan, the pins, break-glass, and of the memory what ReadSaved read.
-func Compare(in input.Inputs) Comparison {
+func InForce(in input.Inputs) Comparison {
 	fleet := standing.Fleet(in)
 	c := Comparison{Pins: standing.Pins(in.Pins, fleet.Clusters)}
 	for _, p := range fleet.Problems {
