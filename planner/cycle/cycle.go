@@ -126,7 +126,8 @@ type cycle struct {
 
 func newCycle(in input.Inputs, redated bool, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
-	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: &election{Draft: d, ballots: in.Memory.Votes}, redated: redated, ungrown: held}
+	votes := &election{Draft: d, ballots: in.Memory.Votes}
+	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: votes, redated: redated, ungrown: held}
 }
 
 // discovery finds the fleet, and whether it can be believed.

@@ -29,8 +29,8 @@ func (c *dividing) terms(s *snapshot) division.Terms {
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.Next.Replicas
 	closed := s.closed()
 	maps.Copy(closed, sizing.Cramped(c.In))
-	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now), All: asked || c.In.Config.Rollout.MovesRestart(),
-		Replicas: c.allowedReplicas}
+	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now),
+		All: asked || c.In.Config.Rollout.MovesRestart(), Replicas: c.allowedReplicas}
 	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil {
 		t.Anew, t.Horizon = budgetOf(s, change.Balance).Left, time.Duration(weighs.Horizon)
 	}
