@@ -40,7 +40,7 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	v := &Forecast{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
 		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.Env().Of(replicas)},
 		Moves: ledger.ServersOf(s.Beside, outcome.ClustersOf(out.Candidate.Moves), out.Next),
-		Once: s.Env().Prepares(), WithNext: s.Env().Awaits()}
+		Once:  s.Env().Prepares(), WithNext: s.Env().Awaits()}
 	if v.WithNext {
 		v.To.ControllerReplicas = s.Env().Constant()
 	}

@@ -130,6 +130,7 @@ func (l Ledger) enterAsked(cause change.Cause, names iter.Seq[string], p plan.Pl
 	l.enter(cause, ServersOf(beside, slices.Values(counted), p))
 }
 
+// RatesOf are the rates of the move budget.
 func RatesOf(in input.Inputs) []change.Rate {
 	rates := make([]change.Rate, len(in.Config.Change.Moves.Rate))
 	for i, r := range in.Config.Change.Moves.Rate {
