@@ -14,15 +14,30 @@ import (
 // lostPast is what the world still shows of a past that no history has any more.
 type lostPast struct{ *outcome.Draft }
 
-// restart counts the fleet's last restart where plan and history are lost: else rollout.x0y could stop every replica twice within
-// change.restarts.every. It is for a fleet that ballast held: most Secrets have their shard, and the env needs no restart of rollout.live's.
+// remembersFor is how old what a leader remembers may be: the history is written every five minutes, and another leader takes over in less
+// than one. What is older was put back, or nobody has looked meanwhile.
+const remembersFor = 15 * time.Minute
+
+// restart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are older than the fleet: else
+// rollout.x0y could stop every replica twice within change.restarts.every. It is for a fleet that ballast held: most Secrets have their
+// shard, and the env needs no restart of rollout.live's.
 func (f lostPast) restart(g *ground.Ground) {
-	first := f.In.InForce == nil && f.In.Last == nil
-	remembers := !f.In.Memory.Changes.Restarted.IsZero() || len(f.In.Memory.Known.Clusters) > 0 && !first
-	held := mostStamped(g.Fleet) && !g.Env().Prepares()
-	if held && !remembers {
-		f.Out.Memory.Changes.Restarted = shownRestart(f.In)
+	if f.remembers() || !mostStamped(g.Fleet) || g.Env().Prepares() {
+		return
 	}
+	if m, shown := &f.Out.Memory.Changes, shownRestart(f.In); shown.After(m.Restarted) {
+		m.Restarted = shown
+	}
+}
+
+// remembers reports whether what is remembered is of just now.
+func (f lostPast) remembers() bool {
+	first := f.In.InForce == nil && f.In.Last == nil
+	if first || len(f.In.Memory.Known.Clusters) == 0 {
+		return !f.In.Memory.Changes.Restarted.IsZero()
+	}
+	looked := f.In.Memory.Changes.Ownership.Newest
+	return looked.IsZero() || f.In.Now.Sub(looked) < remembersFor
 }
 
 // mostStamped reports whether more than half of the Secrets that ballast may write have a shard.

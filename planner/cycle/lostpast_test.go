@@ -21,6 +21,7 @@ type stopping struct {
 	*liveWorld
 	started time.Time // the pods
 	stops   []time.Time
+	backup  input.Inputs // of before the first stop
 }
 
 func newStopping() *stopping {
@@ -42,6 +43,9 @@ func newStopping() *stopping {
 func (w *stopping) lives(d time.Duration) {
 	for end := w.in.Now.Add(d); w.in.Now.Before(end); {
 		stood := w.in.Workload.Replicas == 0
+		if p := w.in.InForce; len(w.stops) == 0 && p != nil && p.Rollout == nil {
+			w.backup = w.in
+		}
 		w.step(time.Minute)
 		if w.in.Workload.Replicas > 0 {
 			continue
@@ -54,11 +58,12 @@ func (w *stopping) lives(d time.Duration) {
 }
 
 // TestALostHistoryStopsNoFleetTwiceADay: what a group asks for under rollout.x0y stopped every replica a minute after plan and history
-// were lost, though the fleet had restarted an hour before, which nobody remembered. The pods tell.
+// were lost, or were put back older than that, though the fleet had restarted an hour before, which nobody remembered. The pods tell.
 func TestALostHistoryStopsNoFleetTwiceADay(t *testing.T) {
 	for name, lost := range map[string]func(*stopping){
 		"plan and history": func(w *stopping) { w.in.InForce, w.in.Memory = nil, memory.Memory{} },
 		"the history":      func(w *stopping) { w.in.Memory = memory.Memory{} },
+		"all of today":     func(w *stopping) { w.in.InForce, w.in.Memory = w.backup.InForce, w.backup.Memory },
 		"nothing":          func(*stopping) {},
 	} {
 		t.Run(name, func(t *testing.T) {

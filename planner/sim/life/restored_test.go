@@ -16,6 +16,7 @@ import (
 // backup is what a tool that backs up Argo CD's namespace has of ballast: the plan with its history, and what people wrote
 // beside it.
 type backup struct {
+	at      time.Time
 	plan    plan.Plan
 	history []plan.Plan
 	parts   map[string][]byte
@@ -30,7 +31,7 @@ func (l *Life) backup() (backup, error) {
 	if len(stale) > 0 {
 		return backup{}, fmt.Errorf("packing the memory: %w", stale[0])
 	}
-	return backup{plan: l.Plan.Clone(), history: slices.Clone(l.History), parts: parts,
+	return backup{at: l.Now, plan: l.Plan.Clone(), history: slices.Clone(l.History), parts: parts,
 		pins: maps.Clone(l.Pins), paused: l.Paused, glass: l.Glass, tripped: l.Tripped, cordon: l.Cordon}, nil
 }
 
@@ -129,12 +130,12 @@ func (j *judge) begunAnew() {
 // byRule reports whether what is under way is what a person's rule asks for (a group, a cap): no vote is waited for.
 func (j *judge) byRule() bool { return strings.Contains(j.memory.Changes.Why, "a rule asks for ") }
 
-// stopsOnceADay: what ballast decides by itself stops the fleet once in change.restarts.every, whatever was lost. What was put back knows
-// nothing of what came after it.
+// stopsOnceADay: what ballast decides by itself stops the fleet once in change.restarts.every, whatever was lost or put back. A backup
+// of just now is taken for what the last leader knew.
 func (j *judge) stopsOnceADay() {
 	s, stands := &j.stops, j.Replicas == 0
 	if n := j.Counts["begun anew"]; n != s.times {
-		if s.times = n; j.Began != nil {
+		if s.times = n; j.Began != nil && j.Now.Sub(j.backed.at) < newBackup {
 			s.at = time.Time{}
 		}
 	}
@@ -147,6 +148,9 @@ func (j *judge) stopsOnceADay() {
 	}
 	s.stood = stands
 }
+
+// newBackup is how old a backup is at most that nobody can tell from what the last leader left.
+const newBackup = 20 * time.Minute
 
 // lateStop is how long after its beginning a rollout may stop the fleet: writes get lost.
 const lateStop = 5 * time.Minute
