@@ -327,7 +327,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 func (c *cycle) finish(a *adopt.Adoption) {
 	c.Notes = append(a.Notes, c.Notes...)
 	adopt.SayArrivals(a.Ground)
-	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target)
+	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target, division.Capacity(a.Ground), c.Out.Loads)
 	c.noteFull(a.Next.Full)
 	c.Out.Next = a.Next
 	c.Out.Changed = c.In.InForce == nil || c.redated || !a.Next.SameEnforced(*c.In.InForce)

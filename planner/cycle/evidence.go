@@ -26,7 +26,7 @@ func (e evidence) weigh(s *snapshot) {
 		m.Evidence = memory.Evidence{}
 		return
 	}
-	if configured := division.Bounds(s.Ground).Capacity; configured > 0 {
+	if configured := division.Capacity(s.Ground); configured > 0 {
 		m.Evidence = memory.Evidence{}
 		e.Out.Line = lineOf(configured, fullest, seen.Fullest)
 		e.Out.Line.Configured = true

@@ -83,7 +83,7 @@ type relieving struct {
 // newRelieving has each replica carry what stands on it. A replica whose node is full, or that may not grow, receives nothing.
 func newRelieving(s *snapshot) (*relieving, error) {
 	r := &relieving{snapshot: s, bins: s.bins(s.Next.Replicas), to: map[string]int{}, policy: placement.Policy{
-		Capacity: cmp.Or(division.Bounds(s.Ground).Capacity, s.Capacity), MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}}
+		Capacity: cmp.Or(division.Capacity(s.Ground), s.Capacity), MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}}
 	groups := s.Units().All()
 	var err error
 	if r.items, err = division.ItemsOf(s.Ground, groups, s.loads); err != nil {
@@ -137,7 +137,7 @@ func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried pla
 	if placed.To == placement.NoReplica || placed.Crowds || placed.Starves {
 		return false
 	}
-	if division.Bounds(r.Ground).Capacity > 0 && !placed.Fits { // beyond what a person says that one carries it is levelled off again
+	if division.Capacity(r.Ground) > 0 && !placed.Fits { // beyond what a person says that one carries it is levelled off again
 		return false
 	}
 	b := r.bins[placed.To]

@@ -134,7 +134,7 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 
 // overCapacity are the replicas that carry more than a person said that they may.
 func (s sizing) overCapacity(g *ground.Ground) map[int]bool {
-	most := mostLoad(s.Out.Counts, division.Bounds(g).Capacity)
+	most := mostLoad(s.Out.Counts, division.Capacity(g))
 	over := map[int]bool{}
 	for _, r := range s.Out.Now {
 		if most > 0 && r.TotalLoad.Float() > most {
