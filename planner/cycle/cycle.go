@@ -148,15 +148,22 @@ func (d discovery) discover() bool {
 	if err != nil { // a *discover.ShrinkError
 		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
 	}
-	clusters := len(d.Out.Fleet.Clusters)
-	d.Out.Memory.Servers, d.Out.Memory.Made = make(map[string]string, clusters), make(map[string]time.Time, clusters)
-	for _, cl := range d.Out.Fleet.Clusters {
-		d.Out.Memory.Servers[cl.Shard.ID] = cl.Shard.Server
+	d.remember()
+	return err == nil
+}
+
+// remember keeps the servers of the clusters, and when their Secrets were made.
+func (d discovery) remember() {
+	clusters := d.Out.Fleet.Clusters
+	servers, made := make(map[string]string, len(clusters)), make(map[string]time.Time, len(clusters))
+	for i := range clusters {
+		cl := &clusters[i]
+		servers[cl.Shard.ID] = cl.Shard.Server
 		if !cl.Created.IsZero() {
-			d.Out.Memory.Made[cl.Shard.ID] = cl.Created
+			made[cl.Shard.ID] = cl.Created
 		}
 	}
-	return err == nil
+	d.Out.Memory.Servers, d.Out.Memory.Made = servers, made
 }
 
 // mostBarred is how many Secrets that cannot be written people are told of, each by name.
@@ -166,12 +173,16 @@ const mostBarred = 20
 // annotation over on a Secret, and what they work on costs its replica as much as any other.
 func (d discovery) withWorkedOn(secrets []discover.Secret) []discover.Secret {
 	var counted []string
-	for i, s := range secrets {
+	for i := range secrets {
+		s := &secrets[i]
+		if !s.SkipReconcile {
+			continue
+		}
 		_, had := d.In.Memory.Changes.Ownership.Last[s.Name]
 		if shown, looked := d.In.Observed.Reported.Clusters[s.Name]; looked && d.In.Observed.Reported.Asked {
 			had = len(shown.Holders) > 0
 		}
-		if !s.SkipReconcile || !had {
+		if !had {
 			continue
 		}
 		if counted == nil {

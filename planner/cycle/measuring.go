@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"slices"
 	"time"
 
 	"ballast/planner/cycle/ground"
@@ -63,11 +62,12 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 	for _, p := range reported.Pods {
 		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
 	}
-	unserved := m.unserved()
+	unserved, known := m.unserved(), m.Out.Memory.Known.HasInOrder()
 	all := make(measure.Standings, len(m.Out.Fleet.Clusters))
-	for i, cl := range m.Out.Fleet.Clusters {
+	for i := range m.Out.Fleet.Clusters {
+		cl := &m.Out.Fleet.Clusters[i]
 		name := cl.Shard.ID
-		fresh := !m.Out.Memory.Known.Has(name)
+		fresh := !known(name)
 		s := measure.Standing{Uncounted: fresh, New: fresh, Moved: !m.In.Had(name, cl.Shard.Server), Replica: placement.NoReplica}
 		if row, planned := g.Next.Clusters[name]; planned {
 			s.Replica = row.Replica
@@ -118,8 +118,9 @@ func (m measuring) limit(g *ground.Ground) {
 // unitLoads are the loads of what stays together, but for clusters that nothing was measured of for as long as a value
 // is held.
 func unitLoads(out *outcome.Outcome, g *ground.Ground) []plan.Load {
-	var loads []plan.Load
-	for _, u := range g.Units().All() {
+	units := g.Units().All()
+	loads := make([]plan.Load, 0, len(units))
+	for _, u := range units {
 		var sum plan.Load
 		var err error
 		for _, i := range u.Clusters {
@@ -137,7 +138,11 @@ func unitLoads(out *outcome.Outcome, g *ground.Ground) []plan.Load {
 
 // forgotten reports whether a cluster's value of a metric that is believed is older than one is held.
 func forgotten(t measure.Table, i int) bool {
-	return !t.Frozen && slices.ContainsFunc(t.Columns, func(col measure.Column) bool {
-		return col.Flags[i] == measure.Held && t.At.Sub(time.UnixMilli(col.SampledAt[i])) > measure.HoldFor
-	})
+	for c := range t.Columns {
+		col := &t.Columns[c]
+		if col.Flags[i] == measure.Held && t.At.Sub(time.UnixMilli(col.SampledAt[i])) > measure.HoldFor {
+			return !t.Frozen
+		}
+	}
+	return false
 }

@@ -101,6 +101,9 @@ func unheld(made []plan.Load, s *snapshot, offers map[int]evaluate.Offer) {
 // heldLoads is what values of earlier cycles make of each cluster's load; nil: there are none. Where a value is divided by what all
 // others have, a cluster of which one is held is taken for one that nobody measures.
 func heldLoads(c config.PlannerConfig, t measure.Table, s *snapshot) []plan.Load {
+	if !slices.ContainsFunc(t.Columns, func(column measure.Column) bool { return slices.Contains(column.Flags, measure.Held) }) {
+		return nil // as nearly always
+	}
 	some, fresh := map[int]bool{}, t
 	fresh.Columns = slices.Clone(t.Columns)
 	for k, column := range t.Columns {
@@ -110,9 +113,6 @@ func heldLoads(c config.PlannerConfig, t measure.Table, s *snapshot) []plan.Load
 				fresh.Columns[k].Values[i], some[i] = 0, true
 			}
 		}
-	}
-	if len(some) == 0 {
-		return nil
 	}
 	made := make([]plan.Load, len(s.loads))
 	measured, _, problem := loadsOf(c, fresh, s.Next.References)

@@ -24,16 +24,34 @@ type state struct {
 }
 
 func newState(c *constraint.Setting, of []int, replicas int) *state {
-	s := &state{c: c, n: replicas, of: slices.Clone(of), order: make([]int32, len(of))}
-	for i := range s.order {
-		s.order[i] = int32(i)
-	}
-	slices.SortFunc(s.order, s.lighter)
+	s := &state{c: c, n: replicas, of: slices.Clone(of), order: lightestFirst(c)}
 	if c.Groups.Any() {
 		s.taken = constraint.Taken{}
 	}
 	s.count()
 	return s
+}
+
+// lightestFirst sorts the items with their loads beside them: to look each up takes most of the time.
+func lightestFirst(c *constraint.Setting) []int32 {
+	type weighed struct {
+		load plan.Load
+		item int32
+	}
+	items, order := make([]weighed, len(c.Loads)), make([]int32, len(c.Loads))
+	for i, load := range c.Loads {
+		items[i] = weighed{load, int32(i)}
+	}
+	slices.SortFunc(items, func(a, b weighed) int {
+		if a.load != b.load {
+			return cmp.Compare(a.load, b.load)
+		}
+		return cmp.Compare(c.Items[a.item].ID, c.Items[b.item].ID)
+	})
+	for k := range items {
+		order[k] = items[k].item
+	}
+	return order
 }
 
 // count adds up what is where.
