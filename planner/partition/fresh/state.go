@@ -32,24 +32,14 @@ func newState(c *constraint.Setting, of []int, replicas int) *state {
 	return s
 }
 
-// lightestFirst sorts the items with their loads beside them: to look each up takes most of the time.
 func lightestFirst(c *constraint.Setting) []int32 {
-	type weighed struct {
-		load plan.Load
-		item int32
-	}
-	items, order := make([]weighed, len(c.Loads)), make([]int32, len(c.Loads))
+	all, order := make([]partition.Ranked, len(c.Loads)), make([]int32, len(c.Loads))
 	for i, load := range c.Loads {
-		items[i] = weighed{load, int32(i)}
+		all[i] = partition.Ranked{Key: uint64(load), Item: int32(i)}
 	}
-	slices.SortFunc(items, func(a, b weighed) int {
-		if a.load != b.load {
-			return cmp.Compare(a.load, b.load)
-		}
-		return cmp.Compare(c.Items[a.item].ID, c.Items[b.item].ID)
-	})
-	for k := range items {
-		order[k] = items[k].item
+	partition.Rank(all, func(a, b int32) int { return cmp.Compare(c.Items[a].ID, c.Items[b].ID) })
+	for k := range all {
+		order[k] = all[k].Item
 	}
 	return order
 }
