@@ -131,7 +131,7 @@ func (h *has) shape() []float64 {
 // whose clusters move, is left out, unless they are light: what it has in use is of both.
 func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
 	clusters := u.clustersOf(ids)
-	for _, p := range u.In.Observed.Pods {
+	for _, p := range u.Out.Memory.Changes.Replicas.Dated(u.In.Observed.Pods, u.In.Now) {
 		h := clusters[p.Replica]
 		says := p.Ready && p.Answered && p.Memory > 0
 		if known := h != nil && h.says(); !says || !known {

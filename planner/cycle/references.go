@@ -122,7 +122,8 @@ func (r referencing) calm() bool {
 
 // cold reports whether a replica has run for less than a full window: what it counts since its start is no usual hour's yet.
 func (r referencing) cold() bool {
-	return slices.ContainsFunc(r.In.Observed.Pods, func(p observed.Pod) bool {
+	pods := r.Out.Memory.Changes.Replicas.Dated(r.In.Observed.Pods, r.In.Now)
+	return slices.ContainsFunc(pods, func(p observed.Pod) bool {
 		return !p.Started.IsZero() && r.In.Now.Sub(p.Started) < fullWindow
 	})
 }

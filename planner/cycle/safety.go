@@ -39,6 +39,11 @@ func (w *watch) look(g *ground.Ground) {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
 			"that name their cluster: their clusters seem to have no load and no owner; upgrade Argo CD to 3.0.6 or later", n)})
 	}
+	if it := w.In.Workload; it.ContainerGone {
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "ContainerGone", Message: fmt.Sprintf(
+			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
+				"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
+	}
 	for _, trouble := range w.In.Observed.Trouble {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
 	}
