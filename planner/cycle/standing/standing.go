@@ -130,3 +130,19 @@ func Fleet(in input.Inputs) discover.Fleet {
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{Leaders: m.Known.Leaders}, o, in.Now)
 	return fleet
 }
+
+// Works reports whether a pod works for a replica now.
+func Works(pods []observed.Pod, replica int) bool {
+	return slices.ContainsFunc(pods, func(p observed.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
+}
+
+// Working are the replicas for which a pod works now, for whoever asks of every cluster.
+func Working(pods []observed.Pod) map[int]bool {
+	working := map[int]bool{}
+	for _, p := range pods {
+		if p.Ready && p.Claimed {
+			working[p.Replica] = true
+		}
+	}
+	return working
+}

@@ -1,4 +1,4 @@
-package cycle
+package reading
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
@@ -31,7 +32,7 @@ func (d readings) readAside(g *ground.Ground, replicas int, readings map[string]
 		readings[name] = reading
 		d.inputMissing(name, why)
 	}
-	for _, m := range ReplicaMetricsOf(d.In.Config) {
+	for _, m := range loads.ReplicaMetricsOf(d.In.Config) {
 		reading, why := d.ofReplicas(g, m, replicas)
 		readings[m.ID] = reading
 		if slices.Contains(d.In.Config.Size.SizeInputs(), m.ID) {
@@ -93,33 +94,24 @@ func (d readings) inUse(g *ground.Ground, replicas int) (size.Reading, string) {
 	return d.whole(g, r), ""
 }
 
-// seenInputs are the inputs that say what pods have had, and nothing of clusters that come: by themselves, by a metric, or by what a
+// SeenInputs are the inputs that say what pods have had, and nothing of clusters that come: by themselves, by a metric, or by what a
 // VerticalPodAutoscaler makes of them.
-func seenInputs(conf config.PlannerConfig) map[string]bool {
+func SeenInputs(conf config.PlannerConfig) map[string]bool {
 	seen := map[string]bool{}
 	for _, name := range conf.Size.SizeInputs() {
 		source := config.SourceOf(name)
 		seen[name] = source == config.FromPods || source == config.FromVPA
 	}
-	for _, m := range ReplicaMetricsOf(conf) {
+	for _, m := range loads.ReplicaMetricsOf(conf) {
 		seen[m.ID] = true
 	}
 	return seen
 }
 
-// ofClusters are the answers of metrics that say something of clusters.
-func ofClusters(metrics []poll.Metric, all []poll.Fetched) []poll.Fetched {
-	named := map[string]bool{}
-	for _, m := range metrics {
-		named[m.ID] = true
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(f poll.Fetched) bool { return !named[f.Metric] })
-}
-
-// nodeCap is the most of each resource that one replica may request: as it is written, and else as the nodes have it.
-func nodeCap(in input.Inputs) map[string]resource.Quantity {
+// NodeCap is the most of each resource that one replica may request: as it is written, and else as the nodes have it.
+func NodeCap(in input.Inputs) map[string]resource.Quantity {
 	most := in.Config.Size.Cap()
-	for name, room := range nodesGive(in) {
+	for name, room := range NodesGive(in) {
 		if _, written := most[name]; !written {
 			most[name] = room
 		}
@@ -127,9 +119,9 @@ func nodeCap(in input.Inputs) map[string]resource.Quantity {
 	return most
 }
 
-// nodesGive is what the nodes can give one replica, where that is asked for. While they are not known it is what they gave when they were
+// NodesGive is what the nodes can give one replica, where that is asked for. While they are not known it is what they gave when they were
 // seen last: no replica is to grow without bound for an answer that is late.
-func nodesGive(in input.Inputs) map[string]resource.Quantity {
+func NodesGive(in input.Inputs) map[string]resource.Quantity {
 	from := in.Config.Size.NodeCap.FromNodes
 	if from == nil {
 		return nil
@@ -146,11 +138,11 @@ func nodesGive(in input.Inputs) map[string]resource.Quantity {
 	return last
 }
 
-// rememberNodes is the memory of sizes with what the nodes give.
-func rememberNodes(in input.Inputs) memory.Sizes {
+// RememberNodes is the memory of sizes with what the nodes give.
+func RememberNodes(in input.Inputs) memory.Sizes {
 	sizes := in.Memory.Sizes
 	sizes.Nodes = nil
-	for name, room := range nodesGive(in) {
+	for name, room := range NodesGive(in) {
 		if sizes.Nodes == nil {
 			sizes.Nodes = map[string]string{}
 		}

@@ -1,4 +1,4 @@
-package cycle
+package sizing
 
 import (
 	"fmt"
@@ -14,16 +14,16 @@ import (
 	"ballast/planner/size"
 )
 
-// ungrown are the growths that the rules of change hold back and that levelling would need, by the replica that clusters would come to.
-type ungrown map[int][]resize.Blocked
+// Ungrown are the growths that the rules of change hold back and that levelling would need, by the replica that clusters would come to.
+type Ungrown map[int][]resize.Blocked
 
 // mostTries is how often a cycle is run anew without the moves to replicas that may not grow.
 const mostTries = 4
 
-// withGrowth runs a cycle, and runs it anew where it begins to level clusters to replicas that may not grow for them: what is levelled
+// WithGrowth runs a cycle, and runs it anew where it begins to level clusters to replicas that may not grow for them: what is levelled
 // waits until they may. What has to move waits for no rule of sizes.
-func withGrowth(in input.Inputs, run func(ungrown) outcome.Outcome) outcome.Outcome {
-	held, wants := ungrown{}, map[int]bool{} // wants to grow as much without them
+func WithGrowth(in input.Inputs, run func(Ungrown) outcome.Outcome) outcome.Outcome {
+	held, wants := Ungrown{}, map[int]bool{} // wants to grow as much without them
 	for tries := 1; ; tries++ {
 		out := run(held)
 		if freed := held.asMuch(out); len(freed) > 0 && tries <= mostTries {
@@ -47,15 +47,15 @@ func withGrowth(in input.Inputs, run func(ungrown) outcome.Outcome) outcome.Outc
 
 // ungrownIn are the replicas to which a cycle began to level clusters and that may not grow for them, but those that are to come: of a
 // fleet with too few replicas each new one is a relief.
-func ungrownIn(in input.Inputs, out outcome.Outcome) ungrown {
+func ungrownIn(in input.Inputs, out outcome.Outcome) Ungrown {
 	rests := in.InForce != nil && in.InForce.Rollout == nil
-	levelled := levels(out.Memory.Changes.Cause) && out.Next.Rollout != nil
+	levelled := out.Memory.Changes.Cause.Levels() && out.Next.Rollout != nil
 	inPlace := out.Sizing != nil && out.Sizing.Apply != config.Template
 	if !rests || !levelled || !inPlace {
 		return nil
 	}
-	held := ungrown{}
-	for replica := range receiversOf(out.Next, out.Memory.Changes.Target) {
+	held := Ungrown{}
+	for replica := range ReceiversOf(out.Next, out.Memory.Changes.Target) {
 		for _, b := range out.Sizing.Blocked {
 			mine := b.Replica == replica || b.Replica == size.All
 			if mine && replica < in.InForce.Replicas && byRule(in.Config.Change, b) {
@@ -68,7 +68,7 @@ func ungrownIn(in input.Inputs, out outcome.Outcome) ungrown {
 
 // asMuch are the replicas that want to grow as much in an outcome that levels nothing to them: it is not for what would come that they
 // may not, and a replica that is never to grow would never receive anything.
-func (u ungrown) asMuch(out outcome.Outcome) (replicas []int) {
+func (u Ungrown) asMuch(out outcome.Outcome) (replicas []int) {
 	if out.Sizing == nil {
 		return nil
 	}
@@ -101,16 +101,16 @@ func byRule(c config.Change, b resize.Blocked) bool {
 }
 
 // forAll holds every replica back for the first one's reason.
-func (u ungrown) forAll(replicas int) ungrown {
-	all, first := ungrown{}, slices.Min(slices.Collect(maps.Keys(u)))
+func (u Ungrown) forAll(replicas int) Ungrown {
+	all, first := Ungrown{}, slices.Min(slices.Collect(maps.Keys(u)))
 	for replica := range replicas {
 		all[replica] = u[first]
 	}
 	return all
 }
 
-// why is what people are told of each.
-func (u ungrown) why() map[int]string {
+// Why is what people are told of each.
+func (u Ungrown) Why() map[int]string {
 	all := map[int]string{}
 	for replica, blocked := range u {
 		all[replica] = fmt.Sprintf("replica %d may not grow now for what would come to it (change.up: %s)", replica, blocked[0].Reason)
@@ -119,7 +119,7 @@ func (u ungrown) why() map[int]string {
 }
 
 // shown adds them to what an outcome says is blocked, and remembers since when.
-func (u ungrown) shown(out outcome.Outcome) outcome.Outcome {
+func (u Ungrown) shown(out outcome.Outcome) outcome.Outcome {
 	for _, replica := range slices.Sorted(maps.Keys(u)) {
 		for _, b := range u[replica] {
 			if _, told := out.Memory.Sizes.Blocked[b.Key()]; told || out.Sizing == nil {

@@ -1,15 +1,27 @@
-package cycle
+package loads
 
 import (
+	"slices"
 	"time"
 
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/measure"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
+
+// Make makes loads of what was polled: it joins that to the fleet, indexes it, and sets what a replica may carry where nobody wrote it.
+func Make(d *outcome.Draft, g *ground.Ground) {
+	m := measuring{d}
+	m.poll(g)
+	m.indexLoads(g)
+	Limit(d, g)
+}
 
 // measuring makes loads of what was polled.
 type measuring struct{ *outcome.Draft }
@@ -41,7 +53,7 @@ func (m measuring) indexLoads(g *ground.Ground) {
 	before, r := g.Next.References, referencing(m)
 	r.undoRebase(g)
 	anew, why := r.outdated(g)
-	loads, references, problem := loadsOf(m.In.Config, m.Out.Table, without(g.Next.References, anew))
+	loads, references, problem := Of(m.In.Config, m.Out.Table, without(g.Next.References, anew))
 	if problem != nil {
 		m.Tell(*problem)
 		return
@@ -88,36 +100,37 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 func (m measuring) unserved() func(name string, replica int) bool {
 	before, moved := m.In.Memory.Changes, map[string]bool{}
 	for name, at := range before.Moved {
-		moved[name] = m.In.Now.Sub(at) < justMoved
+		moved[name] = m.In.Now.Sub(at) < ledger.JustMoved
 	}
 	if p := m.In.InForce; p != nil && p.Rollout != nil {
-		for name := range MovedBy(*p.Rollout) {
+		for name := range ledger.MovedBy(*p.Rollout) {
 			moved[name] = true
 		}
 	}
+	works := standing.Working(m.In.Observed.Pods)
 	return func(name string, replica int) bool {
 		_, lost := before.Ownership.Lost[name]
-		down := m.In.Observed.Known && replica >= 0 && !works(m.In.Observed.Pods, replica)
+		down := m.In.Observed.Known && replica >= 0 && !works[replica]
 		return lost || down || moved[name]
 	}
 }
 
-// limit sets what a replica may carry, where the configuration says nothing of it, and remembers it of values that are
+// Limit sets what a replica may carry, where the configuration says nothing of it, and remembers it of values that are
 // believed.
-func (m measuring) limit(g *ground.Ground) {
+func Limit(m *outcome.Draft, g *ground.Ground) {
 	if g.In.Config.Partition.Capacity != nil && len(g.In.Config.Size.Weights) == 0 || m.Out.Loads == nil {
 		return
 	}
-	loads := unitLoads(&m.Out, g)
+	loads := OfUnits(&m.Out, g)
 	if !m.Out.Table.Frozen {
 		m.Out.Memory.Heaviest = m.In.Memory.Heaviest.Next(loads, m.In.Now)
 	}
 	g.Capacity = m.Out.Memory.Heaviest.Capacity(loads)
 }
 
-// unitLoads are the loads of what stays together, but for clusters that nothing was measured of for as long as a value
+// OfUnits are the loads of what stays together, but for clusters that nothing was measured of for as long as a value
 // is held.
-func unitLoads(out *outcome.Outcome, g *ground.Ground) []plan.Load {
+func OfUnits(out *outcome.Outcome, g *ground.Ground) []plan.Load {
 	units := g.Units().All()
 	loads := make([]plan.Load, 0, len(units))
 	for _, u := range units {
@@ -145,4 +158,13 @@ func forgotten(t measure.Table, i int) bool {
 		}
 	}
 	return false
+}
+
+// ofClusters are the answers of metrics that say something of clusters.
+func ofClusters(metrics []poll.Metric, all []poll.Fetched) []poll.Fetched {
+	named := map[string]bool{}
+	for _, m := range metrics {
+		named[m.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f poll.Fetched) bool { return !named[f.Metric] })
 }

@@ -1,4 +1,4 @@
-package cycle
+package reading
 
 import (
 	"maps"
@@ -6,6 +6,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/measure"
 	"ballast/planner/size"
 )
@@ -20,7 +21,7 @@ func (d readings) lastReadings(g *ground.Ground, replicas int) map[string]size.R
 		config.InputLoad:     {Missing: true},
 	}
 	d.readAside(g, replicas, readings)
-	t := g.In.Memory.LastGood.Table(MetricsOf(g.In.Config))
+	t := g.In.Memory.LastGood.Table(loads.MetricsOf(g.In.Config))
 	measured := false
 	for _, column := range t.Columns {
 		known := slices.Contains(column.Flags, measure.Held)
@@ -30,7 +31,7 @@ func (d readings) lastReadings(g *ground.Ground, replicas int) map[string]size.R
 			readings[column.ID] = reading(valuesOf(names, t, column), of)
 		}
 	}
-	if believed := believedLast(g); measured && believed != nil {
+	if believed := loads.BelievedLast(g); measured && believed != nil {
 		loads := make([]float64, len(names))
 		for i, name := range names {
 			loads[i] = believed[name].Float()

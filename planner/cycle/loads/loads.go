@@ -1,9 +1,11 @@
-package cycle
+// Package loads makes one load of each cluster of what was polled, and keeps the references that loads are shares of.
+package loads
 
 import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"ballast/planner/config"
@@ -18,9 +20,9 @@ import (
 	podsmetrics "ballast/planner/poll/pods"
 )
 
-// loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
+// Of turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.
-func loadsOf(c config.PlannerConfig, t measure.Table, references map[string]string) ([]plan.Load, map[string]string, *problem.Problem) {
+func Of(c config.PlannerConfig, t measure.Table, references map[string]string) ([]plan.Load, map[string]string, *problem.Problem) {
 	weights := WeightsOf(c)
 	cols := make([]normalize.Column, 0, len(t.Columns))
 	for _, col := range t.Columns {
@@ -137,10 +139,10 @@ func pollMetrics(configured []config.Metric) []poll.Metric {
 	return metrics
 }
 
-// believedLast are the loads of what was measured and believed last, by cluster; of one that never was there is none.
-func believedLast(g *ground.Ground) map[string]plan.Load {
+// BelievedLast are the loads of what was measured and believed last, by cluster; of one that never was there is none.
+func BelievedLast(g *ground.Ground) map[string]plan.Load {
 	t := g.In.Memory.LastGood.Table(MetricsOf(g.In.Config))
-	loads, _, problem := loadsOf(g.In.Config, t, g.Next.References)
+	loads, _, problem := Of(g.In.Config, t, g.Next.References)
 	if problem != nil {
 		return nil
 	}
@@ -149,4 +151,44 @@ func believedLast(g *ground.Ground) map[string]plan.Load {
 		believed[s.ID] = loads[i]
 	}
 	return believed
+}
+
+// Last are the loads that were believed last, by cluster, of those that are gone too; of one that was never
+// measured its row's.
+func Last(g *ground.Ground) map[string]plan.Load {
+	last := make(map[string]plan.Load, len(g.Next.Clusters))
+	for name, row := range g.Next.Clusters {
+		last[name] = plan.LoadOf(row.Load)
+	}
+	for name, load := range BelievedLast(g) {
+		last[name] = max(load, last[name])
+	}
+	return last
+}
+
+// Held is what values of earlier cycles make of each cluster's load; nil: there are none. Where a value is divided by what all
+// others have, a cluster of which one is held is taken for one that nobody measures.
+func Held(c config.PlannerConfig, t measure.Table, loads []plan.Load, references map[string]string) []plan.Load {
+	if !slices.ContainsFunc(t.Columns, func(column measure.Column) bool { return slices.Contains(column.Flags, measure.Held) }) {
+		return nil // as nearly always
+	}
+	some, fresh := map[int]bool{}, t
+	fresh.Columns = slices.Clone(t.Columns)
+	for k, column := range t.Columns {
+		fresh.Columns[k].Values = slices.Clone(column.Values)
+		for i, flag := range column.Flags {
+			if flag == measure.Held {
+				fresh.Columns[k].Values[i], some[i] = 0, true
+			}
+		}
+	}
+	made := make([]plan.Load, len(loads))
+	measured, _, problem := Of(c, fresh, references)
+	relative := c.Normalize.Robust != nil || c.Normalize.MinMax != nil
+	for i := range some {
+		if made[i] = loads[i]; problem == nil && !relative {
+			made[i] -= min(measured[i], made[i])
+		}
+	}
+	return made
 }

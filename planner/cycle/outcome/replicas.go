@@ -1,12 +1,14 @@
-package cycle
+package outcome
 
 import (
+	"iter"
+
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
-// loadIndexes are the clusters with their loads, for people, in the fleet's order; without loads they are 0.
-func loadIndexes(fleet discover.Fleet, loads []plan.Load) []plan.LoadIndex {
+// IndexesOf are the clusters with their loads, for people, in the fleet's order; without loads they are 0.
+func IndexesOf(fleet discover.Fleet, loads []plan.Load) []plan.LoadIndex {
 	indexes := make([]plan.LoadIndex, len(fleet.Clusters))
 	for i, c := range fleet.Clusters {
 		indexes[i].Shard = c.Shard
@@ -18,8 +20,8 @@ func loadIndexes(fleet discover.Fleet, loads []plan.Load) []plan.LoadIndex {
 	return indexes
 }
 
-// replicasOf lists who owns what, for people: of is each cluster's replica.
-func replicasOf(indexes []plan.LoadIndex, count int, of func(i int) int) []plan.Replica {
+// ReplicasOf lists who owns what, for people: of is each cluster's replica.
+func ReplicasOf(indexes []plan.LoadIndex, count int, of func(i int) int) []plan.Replica {
 	replicas, owners, owned := make([]plan.Replica, count), make([]int, len(indexes)), make([]int, count)
 	for i := range indexes {
 		owners[i] = of(i)
@@ -55,4 +57,15 @@ func Imbalance(replicas []plan.Replica) float64 {
 		return 1
 	}
 	return float64(most) * float64(len(replicas)) / float64(total)
+}
+
+// ClustersOf are the clusters that move.
+func ClustersOf(moves []Move) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, m := range moves {
+			if !yield(m.Cluster) {
+				return
+			}
+		}
+	}
 }

@@ -1,4 +1,5 @@
-package cycle
+// Package explain says why a cluster is where it is, and what each other replica would be to it.
+package explain
 
 import (
 	"cmp"
@@ -61,8 +62,8 @@ type ChoiceOf struct {
 	InUse plan.Bytes `json:"inUse,omitempty"` // memory, with the cluster on it
 }
 
-// Explain says it of a cycle and its outcome. The cluster is named by its Secret, its own name or its server.
-func Explain(in input.Inputs, out outcome.Outcome, name string) (Explanation, error) {
+// Cluster says it of a cycle and its outcome. The cluster is named by its Secret, its own name or its server.
+func Cluster(in input.Inputs, out outcome.Outcome, name string) (Explanation, error) {
 	i, err := Named(out, name)
 	if err != nil {
 		return Explanation{}, err

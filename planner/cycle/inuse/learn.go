@@ -1,4 +1,4 @@
-package cycle
+package inuse
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,9 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -19,7 +21,7 @@ var rates = []string{"events", "reconciles"}
 // takenMetrics are the metrics that memory may follow.
 func takenMetrics(c config.PlannerConfig) (ids []string) {
 	own := c.Poll.Prometheus != nil && c.Poll.Prometheus.OfClusters() != nil
-	for _, m := range MetricsOf(c) {
+	for _, m := range loads.MetricsOf(c) {
 		if own || !slices.Contains(rates, m.ID) {
 			ids = append(ids, m.ID)
 		}
@@ -27,8 +29,9 @@ func takenMetrics(c config.PlannerConfig) (ids []string) {
 	return ids
 }
 
-// learnMemory notes what pods have in use beside what their clusters' metrics add up to, where no weights are configured.
-func (u memoryUse) learnMemory() {
+// Learn notes what pods have in use beside what their clusters' metrics add up to, where no weights are configured.
+func Learn(d *outcome.Draft) {
+	u := memoryUse{d}
 	m := remembers(u.In.Config)
 	if m == nil || m.Weights != nil {
 		u.Out.Memory.Taken = memory.Taken{}

@@ -1,4 +1,4 @@
-package cycle
+package explain
 
 import (
 	"ballast/planner/cycle/ground"

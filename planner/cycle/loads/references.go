@@ -1,4 +1,4 @@
-package cycle
+package loads
 
 import (
 	"crypto/sha256"
@@ -202,7 +202,7 @@ func (r referencing) ratioTo(before map[string]string) float64 {
 	if r.In.Memory.Unit == "" || r.In.Memory.Unit != unitOf(r.In.Config, before) {
 		return 0
 	}
-	old, _, problem := loadsOf(r.In.Config, r.Out.Table, before)
+	old, _, problem := Of(r.In.Config, r.Out.Table, before)
 	was, is := sumOf(old), sumOf(r.Out.Loads)
 	if problem != nil || was == 0 {
 		return 0

@@ -1,4 +1,5 @@
-package cycle
+// Package sizing has the sizes of replicas follow their rules, and levels nothing to those that may not grow for it.
+package sizing
 
 import (
 	"fmt"
@@ -7,12 +8,15 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/reading"
 	"ballast/planner/cycle/resize"
 )
 
@@ -22,8 +26,9 @@ type sizing struct {
 	verdicts gate.Verdicts // of the gates, before anything began
 }
 
-// size says how large each replica is to be, by the policies. Without any, sizes are people's.
-func (s sizing) size(g *ground.Ground) {
+// Size says how large each replica is to be, by the policies. Without any, sizes are people's.
+func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
+	s := sizing{d, verdicts}
 	conf := s.In.Config.Size
 	if len(conf.All()) == 0 && s.frozenSizes(g) {
 		return
@@ -47,7 +52,7 @@ func (s sizing) size(g *ground.Ground) {
 			problem.ClipList(strangers), s.In.Workload.Container)})
 		return
 	}
-	replicas := sized(g)
+	replicas := reading.Sized(g)
 	if replicas == 0 {
 		return
 	}
@@ -58,8 +63,8 @@ func (s sizing) size(g *ground.Ground) {
 	s.noResize()
 	answer := resize.Decide(resize.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
-		Readings: readings{s.Draft}.sizeReadings(g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: receiversOf(g.Next, s.Out.Memory.Changes.Target), Givers: giversOf(g.Next, s.Out.Memory.Changes.Target),
-		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: rememberNodes(s.In)})
+		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: ReceiversOf(g.Next, s.Out.Memory.Changes.Target), Givers: GiversOf(g.Next, s.Out.Memory.Changes.Target),
+		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: reading.RememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
 	for _, p := range answer.Problems {
@@ -85,7 +90,7 @@ func (s sizing) frozenSizes(g *ground.Ground) bool {
 
 // clustersBy is how many clusters each replica has, or is to have.
 func (s sizing) clustersBy(g *ground.Ground, replicas int) map[int]int {
-	_, of := readings{s.Draft}.everyCluster(g, replicas)
+	_, of := reading.Clusters(s.Draft, g, replicas)
 	by := map[int]int{}
 	for replica, clusters := range of {
 		if len(clusters) > 0 {
@@ -129,12 +134,12 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 	if g.Next.Unmanaged {
 		v.Add(gate.Everything, "the workload is annotated as unmanaged")
 	}
-	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart], RestartAgain: restartAgain(snapshotOf(s.Out, g))}
+	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart], RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes.Restarted)}
 }
 
 // overCapacity are the replicas that carry more than a person said that they may.
 func (s sizing) overCapacity(g *ground.Ground) map[int]bool {
-	most := mostLoad(s.Out.Counts, division.Capacity(g))
+	most := counting.MostLoad(s.Out.Counts, division.Capacity(g))
 	over := map[int]bool{}
 	for _, r := range s.Out.Now {
 		if most > 0 && r.TotalLoad.Float() > most {
@@ -167,11 +172,20 @@ func (s sizing) nodeCapUnknown() {
 	if _, unseen := s.In.Surroundings.Of(config.InputNodes, s.In.Now); unseen != "" {
 		why = unseen
 	}
-	if len(nodesGive(s.In)) > 0 {
+	if len(reading.NodesGive(s.In)) > 0 {
 		s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
 			Message: "size.nodeCap.fromNodes bounds replicas by the nodes as they were seen last: " + why})
 		return
 	}
 	s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
 		Message: "size.nodeCap.fromNodes bounds no replica: " + why + "; write size.nodeCap.cpu and memory to be bounded meanwhile"})
+}
+
+// RestartAgain is when ballast may restart the fleet again by itself; zero: now. Last is when it did.
+func RestartAgain(in input.Inputs, last time.Time) time.Time {
+	every := time.Duration(in.Config.Change.Restarts.Every)
+	if since := in.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
+		return time.Time{}
+	}
+	return last.Add(every)
 }

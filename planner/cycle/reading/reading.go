@@ -1,10 +1,12 @@
-package cycle
+// Package reading reads what size rules go by: what clusters make, what pods have in use, and what nodes can give.
+package reading
 
 import (
 	"slices"
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -14,6 +16,26 @@ import (
 
 // readings are what size rules read.
 type readings struct{ *outcome.Draft }
+
+// Of are the inputs of size rules, by what is seen, or while a discovery is refused by what was believed last.
+func Of(draft *outcome.Draft, g *ground.Ground, replicas int) map[string]size.Reading {
+	d := readings{draft}
+	if g.Partial {
+		return d.lastReadings(g, replicas)
+	}
+	return d.readings(g, d.has(g, replicas))
+}
+
+// Divided are the inputs of size rules if each replica had the clusters that of lists for it.
+func Divided(d *outcome.Draft, g *ground.Ground, of [][]int) map[string]size.Reading {
+	return readings{d}.readings(g, of)
+}
+
+// Clusters lists the clusters that are seen and those that the plan has all the same, and for each replica which of them it must
+// have room for.
+func Clusters(d *outcome.Draft, g *ground.Ground, replicas int) (names []string, of [][]int) {
+	return readings{d}.everyCluster(g, replicas)
+}
 
 // has lists for each replica the clusters that it has, or that are about to come to it or to leave it: what it must have room for.
 func (d readings) has(g *ground.Ground, replicas int) [][]int {
@@ -42,14 +64,6 @@ func (d readings) needsRoom(r *plan.Rollout, name string, has int) []int {
 	return slices.Compact(at)
 }
 
-// sizeReadings are the inputs of size rules, by what is seen, or while a discovery is refused by what was believed last.
-func (d readings) sizeReadings(g *ground.Ground, replicas int) map[string]size.Reading {
-	if g.Partial {
-		return d.lastReadings(g, replicas)
-	}
-	return d.readings(g, d.has(g, replicas))
-}
-
 // readings are the inputs of size rules, as they are now. What is not believed, or was not measured, is missing.
 func (d readings) readings(g *ground.Ground, of [][]int) map[string]size.Reading {
 	ones := make([]float64, len(g.Fleet.Clusters))
@@ -63,7 +77,7 @@ func (d readings) readings(g *ground.Ground, of [][]int) map[string]size.Reading
 		config.InputReplicas: {Total: float64(g.Next.Replicas)},
 		config.InputLoad:     {Missing: true},
 	}
-	for _, m := range MetricsOf(d.In.Config) {
+	for _, m := range loads.MetricsOf(d.In.Config) {
 		readings[m.ID] = size.Reading{Missing: true}
 	}
 	d.readAside(g, len(of), readings)
@@ -107,8 +121,8 @@ func reading(values []float64, of [][]int) size.Reading {
 	return r
 }
 
-// sized is how many replicas have a size: those that there are, and those that come.
-func sized(g *ground.Ground) int {
+// Sized is how many replicas have a size: those that there are, and those that come.
+func Sized(g *ground.Ground) int {
 	replicas := max(g.Next.Replicas, standing.Replicas(g.In.Workload))
 	if r := g.Next.Rollout; r != nil {
 		replicas = max(replicas, r.Replicas, r.From.Replicas)

@@ -1,4 +1,4 @@
-package cycle
+package explain
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -104,7 +105,7 @@ func (e *Explanation) atOther(out outcome.Outcome, replica int) plan.Load {
 // costs adds what starts from an empty cache.
 func (m *Moving) costs(in input.Inputs, e *Explanation, unit []int) {
 	load := e.Load
-	if m.Restarts = movesRestart(in.Config.Rollout); m.Restarts {
+	if m.Restarts = in.Config.Rollout.MovesRestart(); m.Restarts {
 		load = e.total
 	}
 	m.LoadHours = load.Float() * evaluate.Cold.Hours()
@@ -132,10 +133,10 @@ func (m *Moving) budgets(in input.Inputs, out outcome.Outcome, unit []int) {
 			}
 		}
 	}
-	rates := ratesOf(in)
-	moves := serversOf(standing.Servers(out.Fleet), names, out.Next)
+	rates := ledger.RatesOf(in)
+	moves := ledger.ServersOf(standing.Servers(out.Fleet), names, out.Next)
 	m.Limited = len(rates) > 0
-	m.Done, _ = soonest(in.Memory.Changes.Ledger, rates, out.Budget.Of, moves, in.Now)
+	m.Done, _ = ledger.Soonest(in.Memory.Changes.Ledger, rates, out.Budget.Of, moves, in.Now)
 }
 
 // leave answers whether to leave it where it is, in one sentence.

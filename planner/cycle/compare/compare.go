@@ -1,4 +1,5 @@
-package cycle
+// Package compare says what differs between what stands and the plan in force.
+package compare
 
 import (
 	"maps"
@@ -7,6 +8,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
@@ -21,9 +23,9 @@ type Comparison struct {
 	Problems []problem.Problem
 }
 
-// Compare says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
+// InForce says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
 // Secrets, the workload, the plan, the pins, break-glass, and of the memory what ReadSaved read.
-func Compare(in input.Inputs) Comparison {
+func InForce(in input.Inputs) Comparison {
 	fleet := standing.Fleet(in)
 	c := Comparison{Pins: standing.Pins(in.Pins, fleet.Clusters)}
 	for _, p := range fleet.Problems {
@@ -36,7 +38,7 @@ func Compare(in input.Inputs) Comparison {
 	seen := standing.Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
 	seen.Accepted = in.Discovered.AcceptDiscovery
 	seen.Pods = in.Observed.Pods
-	c.Agenda = diff.Steps(view, seen, sizeOptions(in))
+	c.Agenda = diff.Steps(view, seen, sizing.Options(in))
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
@@ -47,7 +49,7 @@ func Compare(in input.Inputs) Comparison {
 			replicas = max(replicas, replica+1) // x0y holds the workload at 0, and its rows stay
 		}
 	}
-	c.Replicas = replicasOf(loadIndexes(fleet, loads), replicas, func(i int) int { return owners[i] })
+	c.Replicas = outcome.ReplicasOf(outcome.IndexesOf(fleet, loads), replicas, func(i int) int { return owners[i] })
 	return c
 }
 

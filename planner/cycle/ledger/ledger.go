@@ -1,4 +1,5 @@
-package cycle
+// Package ledger counts moves by their cause, remembers what moved, and says what the move budget has room for.
+package ledger
 
 import (
 	"cmp"
@@ -18,26 +19,26 @@ import (
 	"ballast/planner/plan"
 )
 
-// ledger counts the moves, by cause, and remembers what moved.
-type ledger struct{ *outcome.Draft }
+// Ledger counts the moves, by cause, and remembers what moved.
+type Ledger struct{ *outcome.Draft }
 
-// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What
+// Count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What
 // was decided and lost the race does not: its memory is dropped.
-func (l ledger) count(beside *placement.Servers) {
+func (l Ledger) Count(beside *placement.Servers) {
 	m := &l.Out.Memory.Changes
-	m.Ledger = m.Ledger.Kept(l.In.Now, ratesOf(l.In))
+	m.Ledger = m.Ledger.Kept(l.In.Now, RatesOf(l.In))
 	if p := l.In.InForce; p != nil {
 		l.enterAsked(change.Healing, slices.Values(l.In.Healed), *p, beside)
-		l.countStage(*p, beside)
+		l.CountStage(*p, beside)
 	}
 	if p := l.In.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
-	l.Out.Budget = change.Look(m.Ledger, ratesOf(l.In), fleetSize(l.Out.Fleet, l.Out.Memory.Known, beside, l.In.InForce), l.In.Now)
+	l.Out.Budget = change.Look(m.Ledger, RatesOf(l.In), fleetSize(l.Out.Fleet, l.Out.Memory.Known, beside, l.In.InForce), l.In.Now)
 }
 
-// countStage enters the moves that a stage begins with.
-func (l ledger) countStage(p plan.Plan, beside *placement.Servers) {
+// CountStage enters the moves that a stage begins with.
+func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 	m, r := &l.Out.Memory.Changes, p.Rollout
 	if r == nil || r.Since.Equal(m.Counted) {
 		return
@@ -49,17 +50,17 @@ func (l ledger) countStage(p plan.Plan, beside *placement.Servers) {
 	if m.Cause == change.Failover {
 		l.noteFailed(maps.Keys(MovedBy(*r)))
 	}
-	l.enter(cmp.Or(m.Cause, change.Balance), serversOf(beside, maps.Keys(MovedBy(*r)), p))
+	l.enter(cmp.Or(m.Cause, change.Balance), ServersOf(beside, maps.Keys(MovedBy(*r)), p))
 }
 
-// failedOnce is for how long a cluster that a failover moved waits for the budget before another one moves it.
-const failedOnce = 24 * time.Hour
+// FailedOnce is for how long a cluster that a failover moved waits for the budget before another one moves it.
+const FailedOnce = 24 * time.Hour
 
 // noteFailed remembers what a failover moves, as long as that counts.
-func (l ledger) noteFailed(names iter.Seq[string]) {
+func (l Ledger) noteFailed(names iter.Seq[string]) {
 	failed := map[string]time.Time{}
 	for name, at := range l.Out.Memory.Changes.Failed {
-		if since := l.In.Now.Sub(at); since >= 0 && since < failedOnce {
+		if since := l.In.Now.Sub(at); since >= 0 && since < FailedOnce {
 			failed[name] = at
 		}
 	}
@@ -70,7 +71,7 @@ func (l ledger) noteFailed(names iter.Seq[string]) {
 }
 
 // enter adds moves to the ledger.
-func (l ledger) enter(cause change.Cause, moves int) {
+func (l Ledger) enter(cause change.Cause, moves int) {
 	if moves == 0 {
 		return
 	}
@@ -99,16 +100,16 @@ func MovedBy(r plan.Rollout) map[string]int {
 // one Secret's pin or shard to and fro must not take the budget of all others by it.
 const askedOnce = 24 * time.Hour
 
-// countAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
-func (l ledger) countAdopted(a *adopt.Adoption) {
+// CountAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
+func (l Ledger) CountAdopted(a *adopt.Adoption) {
 	if l.In.InForce != nil && l.In.InForce.Mode.Enforced() && a.Next.Mode.Enforced() {
-		l.enterAsked(change.Pin, clustersOf(a.Moved), a.Next, a.Beside)
+		l.enterAsked(change.Pin, outcome.ClustersOf(a.Moved), a.Next, a.Beside)
 	}
 }
 
 // enterAsked enters the moves that writes of clusters made, by pins or by shards that repairs put back: of those that were
 // there for an hour, of which the budget is a share, and of each once a day.
-func (l ledger) enterAsked(cause change.Cause, names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
+func (l Ledger) enterAsked(cause change.Cause, names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
 	before := maps.Clone(l.Out.Memory.Changes.Pinned)
 	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return l.In.Now.Sub(at) >= askedOnce || l.In.Now.Before(at) })
 	var counted []string
@@ -126,10 +127,11 @@ func (l ledger) enterAsked(cause change.Cause, names iter.Seq[string], p plan.Pl
 	if l.Out.Memory.Changes.Pinned = before; len(before) == 0 {
 		l.Out.Memory.Changes.Pinned = nil
 	}
-	l.enter(cause, serversOf(beside, slices.Values(counted), p))
+	l.enter(cause, ServersOf(beside, slices.Values(counted), p))
 }
 
-func ratesOf(in input.Inputs) []change.Rate {
+// RatesOf are the rates of the move budget.
+func RatesOf(in input.Inputs) []change.Rate {
 	rates := make([]change.Rate, len(in.Config.Change.Moves.Rate))
 	for i, r := range in.Config.Change.Moves.Rate {
 		rates[i] = change.Rate{Percent: r.Percent, Period: time.Duration(r.Period)}
@@ -184,18 +186,18 @@ func unseenRows(fleet discover.Fleet, known discover.Known, p *plan.Plan) map[st
 	return rows
 }
 
-// serversOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number
+// ServersOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number
 // of Secrets it has. Who makes dozens of another's must not make that one too large for the budget.
-func serversOf(beside *placement.Servers, names iter.Seq[string], p plan.Plan) int {
+func ServersOf(beside *placement.Servers, names iter.Seq[string], p plan.Plan) int {
 	return beside.Count(names, func(name string) string { return p.Clusters[name].Server })
 }
 
-// justMoved is how long what is measured of a cluster that moved is less than it makes: two of the ten minutes that the default
+// JustMoved is how long what is measured of a cluster that moved is less than it makes: two of the ten minutes that the default
 // rates look back.
-const justMoved = 20 * time.Minute
+const JustMoved = 20 * time.Minute
 
-// noteMoved remembers, whatever the mode, which clusters a rollout under way has moved.
-func (l ledger) noteMoved(r plan.Rollout) {
+// NoteMoved remembers, whatever the mode, which clusters a rollout under way has moved.
+func (l Ledger) NoteMoved(r plan.Rollout) {
 	l.forgetMoved()
 	m := &l.Out.Memory.Changes
 	moved := maps.Clone(m.Moved)
@@ -209,17 +211,30 @@ func (l ledger) noteMoved(r plan.Rollout) {
 }
 
 // forgetMoved drops those that did not move lately.
-func (l ledger) forgetMoved() {
+func (l Ledger) forgetMoved() {
 	m := &l.Out.Memory.Changes
 	m.Moved = maps.Clone(m.Moved)
-	maps.DeleteFunc(m.Moved, func(_ string, at time.Time) bool { return l.In.Now.Sub(at) >= justMoved })
+	maps.DeleteFunc(m.Moved, func(_ string, at time.Time) bool { return l.In.Now.Sub(at) >= JustMoved })
 }
 
-// forget drops what was remembered of a rollout that is none: the next one must not take it for its own.
-func (l ledger) forget(g *ground.Ground) {
+// Forget drops what was remembered of a rollout that is none: the next one must not take it for its own.
+func (l Ledger) Forget(g *ground.Ground) {
 	if g.Next.Rollout == nil {
 		l.forgetMoved()
 		m := &l.Out.Memory.Changes
 		m.Cause, m.Why, m.Target, m.BySecret, m.Recalled = "", "", nil, false, false
 	}
+}
+
+// Soonest is when the last of so many moves can be made if each is made as soon as the budget has room; ok is false
+// where one never can.
+func Soonest(l change.Ledger, rates []change.Rate, clusters, moves int, now time.Time) (at time.Time, ok bool) {
+	for at = now; moves > 0; {
+		if at, ok = change.When(l, rates, clusters, at, 1); !ok {
+			return time.Time{}, false
+		}
+		made := max(min(change.Left(l, rates, clusters, at), moves), 1)
+		l, moves = l.Add(at, change.Balance, made), moves-made
+	}
+	return at, true
 }

@@ -1,29 +1,20 @@
-package cycle
+package safety
 
 import (
-	"iter"
-	"slices"
 	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
-	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/observed"
 	"ballast/planner/ownership"
 )
 
-// works reports whether a pod works for a replica now.
-func works(pods []observed.Pod, replica int) bool {
-	return slices.ContainsFunc(pods, func(p observed.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
-}
-
-// bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
+// Bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
 // people's, what Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.
-func bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
+func Bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
 	if len(v.Orphans) == 0 {
 		return nil
 	}
@@ -49,11 +40,11 @@ const (
 	mostExcused = 10
 )
 
-// excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo
+// Excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo
 // CD may take for a second Secret of their server, which it cannot read. Whoever breaks a cluster of his own, or
 // another's, must not keep everybody's where they are; nor must he who breaks many have nobody look at what becomes of
 // them.
-func excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, now time.Time) map[string]bool {
+func Excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, now time.Time) map[string]bool {
 	if len(v.Orphans) == 0 {
 		return nil
 	}
@@ -75,20 +66,21 @@ func excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, no
 	return excused
 }
 
-// stops reports whether ballast may decide nothing by itself.
-func stops(in input.Inputs, c memory.Changes) bool { return in.Paused || tripped(in, c) }
+// Stops reports whether ballast may decide nothing by itself.
+func Stops(in input.Inputs, c memory.Changes) bool { return in.Paused || Tripped(in, c) }
 
-func tripped(in input.Inputs, c memory.Changes) bool { return in.Tripped != "" || c.Trip != nil }
+// Tripped reports whether ballast stopped itself, and nobody has cleared that.
+func Tripped(in input.Inputs, c memory.Changes) bool { return in.Tripped != "" || c.Trip != nil }
 
-// stopsFor reports whether ballast may not even move what nobody has. A trip stops that where it is for memory, which
+// StopsFor reports whether ballast may not even move what nobody has. A trip stops that where it is for memory, which
 // the next replica would run out of too, or where nobody knows why; whoever breaks a cluster of his own after a wave
 // must not keep all others' on replicas that are dead.
-func stopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
+func StopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
 	known := c.Trip != nil && c.Trip.Reason != change.OOMKilled
 	if cause == change.Failover && known {
 		return in.Paused
 	}
-	return stops(in, c)
+	return Stops(in, c)
 }
 
 // keepUnseen keeps what was remembered of the owners of clusters that are not seen: whoever comes back is as before.
@@ -102,16 +94,6 @@ func keepUnseen(g *ground.Ground, now, before ownership.Memory) {
 		}
 		if since, known := before.Lost[name]; known {
 			now.Lost[name] = since
-		}
-	}
-}
-
-func clustersOf(moves []outcome.Move) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, m := range moves {
-			if !yield(m.Cluster) {
-				return
-			}
 		}
 	}
 }

@@ -1,4 +1,5 @@
-package cycle
+// Package safety takes in what the pods say, and stops everything after a wave that did harm.
+package safety
 
 import (
 	"cmp"
@@ -9,6 +10,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -17,15 +19,15 @@ import (
 	"ballast/planner/plan"
 )
 
-// watch takes in what the pods say, and whether the last waves did harm.
-type watch struct {
+// Watch takes in what the pods say, and whether the last waves did harm.
+type Watch struct {
 	*outcome.Draft
 	expectedOrphans []string // clusters without an owner, or soon to be, by no wave's doing
 }
 
-// look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
-func (w *watch) look(g *ground.Ground) {
-	ledger{w.Draft}.count(g.Beside)
+// Look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
+func (w *Watch) Look(g *ground.Ground) {
+	ledger.Ledger{Draft: w.Draft}.Count(g.Beside)
 	w.judgeOwners(g)
 	w.judgeReplicas(g)
 	w.judgeWaves(g)
@@ -52,7 +54,7 @@ func (w *watch) look(g *ground.Ground) {
 // manyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
 const manyByName = 5
 
-func (w *watch) judgeOwners(g *ground.Ground) {
+func (w *Watch) judgeOwners(g *ground.Ground) {
 	if len(w.In.Observed.Reported.Pods) == 0 {
 		return // nothing was seen, and nothing is forgotten
 	}
@@ -75,7 +77,7 @@ func (w *watch) judgeOwners(g *ground.Ground) {
 	}
 }
 
-func (w *watch) judgeReplicas(g *ground.Ground) {
+func (w *Watch) judgeReplicas(g *ground.Ground) {
 	cordons, err := plan.ParseCordons(w.In.Cordon)
 	if err != nil {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
@@ -108,7 +110,7 @@ func standingReplicas(p plan.Plan) int {
 }
 
 // judgeWaves stops everything after a wave that did harm, until a person takes the annotation away.
-func (w *watch) judgeWaves(g *ground.Ground) {
+func (w *Watch) judgeWaves(g *ground.Ground) {
 	m := &w.Out.Memory.Changes
 	w.expect(g)
 	if m.Trip != nil {
@@ -122,12 +124,12 @@ func (w *watch) judgeWaves(g *ground.Ground) {
 	}
 	trip, watch := change.Judge(m.Watch, w.In.Now, signs)
 	m.Watch = watch
-	if worse(trip, m.Trip) {
+	if Worse(trip, m.Trip) {
 		m.Trip, m.TripTold = trip, false
 	}
 	if why := cmp.Or(tripWhy(m.Trip), w.In.Tripped); why != "" {
 		stopped := "nothing moves and nothing scales any more: "
-		if !stopsFor(change.Failover, w.In, *m) {
+		if !StopsFor(change.Failover, w.In, *m) {
 			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell: "
 		}
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "Tripped", Message: stopped + why +
@@ -135,8 +137,8 @@ func (w *watch) judgeWaves(g *ground.Ground) {
 	}
 }
 
-// worse reports whether a trip takes the place of the one that stands: one for memory stops failovers, too.
-func worse(trip, stands *change.Trip) bool {
+// Worse reports whether a trip takes the place of the one that stands: one for memory stops failovers, too.
+func Worse(trip, stands *change.Trip) bool {
 	if trip == nil || stands == nil {
 		return trip != nil
 	}
@@ -145,7 +147,7 @@ func worse(trip, stands *change.Trip) bool {
 
 // expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died
 // without having received any, whose failover must go on.
-func (w *watch) expect(g *ground.Ground) {
+func (w *Watch) expect(g *ground.Ground) {
 	m := &w.Out.Memory.Changes
 	received := map[int]bool{}
 	for _, replica := range m.Watch.Receivers {
@@ -157,7 +159,7 @@ func (w *watch) expect(g *ground.Ground) {
 		}
 	}
 	for _, o := range w.Out.Verdict.Orphans {
-		if w.In.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !works(w.In.Observed.Pods, o.Intended) {
+		if w.In.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
 			w.expectedOrphans = append(w.expectedOrphans, o.Cluster)
 		}
 	}
@@ -185,9 +187,9 @@ func tripWhy(t *change.Trip) string {
 
 // signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the
 // replica slower that it comes to, nor the one faster that it left.
-func (w *watch) signs(apart []string) change.Signs {
+func (w *Watch) signs(apart []string) change.Signs {
 	s := change.Signs{Work: change.Believable(w.work(apart)), Apart: apart}
-	s.Orphans = bereft(w.Out.Fleet, w.Out.Verdict, excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
+	s.Orphans = Bereft(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
 	for _, p := range w.Out.Memory.Changes.Replicas.Dated(w.In.Observed.Pods, w.In.Now) {
 		if p.OOMKilled && !p.KilledAt.IsZero() {
 			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
@@ -196,7 +198,7 @@ func (w *watch) signs(apart []string) change.Signs {
 	return s
 }
 
-func (w *watch) work(without []string) map[change.Portion]change.Work {
+func (w *Watch) work(without []string) map[change.Portion]change.Work {
 	moving, apart := map[string]bool{}, map[string]bool{}
 	for _, name := range without {
 		moving[name] = true
@@ -220,7 +222,7 @@ func (w *watch) work(without []string) map[change.Portion]change.Work {
 }
 
 // unseenServers tells which servers are those of clusters whose Secret is not seen, by their rows.
-func (w *watch) unseenServers(names []string) func(server string) bool {
+func (w *Watch) unseenServers(names []string) func(server string) bool {
 	hashes := map[string]bool{}
 	for _, name := range names {
 		if w.In.InForce != nil && !standing.Has(w.Out.Fleet, name) {
@@ -230,8 +232,8 @@ func (w *watch) unseenServers(names []string) func(server string) bool {
 	return func(server string) bool { return len(hashes) > 0 && hashes[plan.ServerHash(server)] }
 }
 
-// follow notes the waves that began and ended between two plans.
-func (w *watch) follow(before, after *plan.Rollout) {
+// Follow notes the waves that began and ended between two plans.
+func (w *Watch) Follow(before, after *plan.Rollout) {
 	m := &w.Out.Memory.Changes
 	if before != nil && len(before.Was) > 0 && before.Stage == plan.Moving && (after == nil || after.Wave != before.Wave || after.Stage != plan.Moving || len(after.Moves) == 0) {
 		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),

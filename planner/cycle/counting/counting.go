@@ -1,4 +1,5 @@
-package cycle
+// Package counting says how many replicas there may be: by the weights, by what they are known to bear, and by the rules of change.
+package counting
 
 import (
 	"slices"
@@ -7,6 +8,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/observed"
@@ -25,29 +27,30 @@ type tally struct {
 // counting asks the rules of change for the number of replicas.
 type counting struct{ *outcome.Draft }
 
-// judgeCount asks change.out and change.in for how many of the replicas that are wanted there may be now, of however many: all of
+// Allowed asks change.out and change.in for how many of the replicas that are wanted there may be now, of however many: all of
 // those that people did not ask for.
-func (c counting) judgeCount(s *snapshot, d division.Division, wanted int, due bool) (allowed int) {
-	if division.Counted(s.Ground, false) {
+func Allowed(draft *outcome.Draft, g *ground.Ground, d division.Division, wanted int, due bool) (allowed int) {
+	c := counting{draft}
+	if division.Counted(g, false) {
 		c.Out.Memory.Counts.History, c.Out.Memory.Counts.Blocked = change.History{}, nil
 		return wanted
 	}
-	of := tally{now: min(division.SettledReplicas(s.Next), d.Bounds.MaxReplicas), wanted: wanted, musts: max(division.MustHave(s.Ground), s.Held()), due: due,
-		over: d.Starved > 0 || c.overloaded(s.now, d.Bounds.Capacity)}
+	of := tally{now: min(division.SettledReplicas(g.Next), d.Bounds.MaxReplicas), wanted: wanted, musts: max(division.MustHave(g), g.Held()), due: due,
+		over: d.Starved > 0 || c.overloaded(c.Out.Now, d.Bounds.Capacity)}
 	for _, item := range d.Items {
 		of.musts = max(of.musts, item.Replica+1)
 	}
-	return c.allowed(s, of)
+	return c.allowed(g, of)
 }
 
 // overloaded reports whether a replica carries more than it may.
 func (c counting) overloaded(now []plan.Replica, capacity plan.Load) bool {
-	most := mostLoad(c.Out.Counts, capacity)
+	most := MostLoad(c.Out.Counts, capacity)
 	return most > 0 && slices.ContainsFunc(now, func(r plan.Replica) bool { return r.TotalLoad.Float() > most })
 }
 
 // allowed is how many of the replicas that are wanted there may be now, with what is in the way of the others.
-func (c counting) allowed(s *snapshot, of tally) int {
+func (c counting) allowed(g *ground.Ground, of tally) int {
 	rules, m := c.In.Config.CountRules(), &c.Out.Memory.Counts
 	h := c.In.Memory.Counts.History
 	if h.Last == 0 && len(h.Wishes) == 0 { // what stands was wanted until now
@@ -60,11 +63,11 @@ func (c counting) allowed(s *snapshot, of tally) int {
 		return of.wanted
 	}
 	ask := change.Ask{Now: c.In.Now, Current: int64(of.now), Wanted: int64(of.wanted), OverCapacity: of.over, OOMKilled: c.killedSince(h.Last)}
-	if s.Next.Rollout != nil {
+	if g.Next.Rollout != nil {
 		ask.Known = []change.BlockReason{change.RolloutInProgress}
 	}
 	v := rules.Replicas(ask, h)
-	if resting := s.Next.Rollout == nil || s.Weighed > 0; of.due && resting { // what a partition asks for midway says little
+	if resting := g.Next.Rollout == nil || g.Weighed > 0; of.due && resting { // what a partition asks for midway says little
 		c.blockCount(v, of, before)
 	}
 	allowed := int(v.Value)
@@ -115,8 +118,8 @@ func (c counting) blockCount(v change.Verdict, of tally, before map[string]time.
 	c.Counts().Blocked = []resize.Blocked{b}
 }
 
-// countScaled remembers another number of replicas that begins to come about, whoever asked for it.
-func (c starting) countScaled(now, next plan.Plan) {
+// Scaled remembers another number of replicas that begins to come about, whoever asked for it.
+func Scaled(c *outcome.Draft, now, next plan.Plan) {
 	r := next.Rollout
 	if r == nil || r.Replicas == now.Replicas || now.FreeReplicas {
 		return
