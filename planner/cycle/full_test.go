@@ -246,3 +246,27 @@ func goesOn(out Outcome, name string) bool {
 	}
 	return out.Candidate != nil && slices.ContainsFunc(out.Candidate.Moves, func(m Move) bool { return m.Cluster == name })
 }
+
+// TestReplicasNextToTheirCapacityRest: one more cluster would take each of them about high, where a jitter of 5 % takes it to and fro.
+// The plan says once of each that it is full, and is not written again.
+func TestReplicasNextToTheirCapacityRest(t *testing.T) {
+	w := shippedPlans(t, 60)
+	capacity := config.Decimal("0.37") // of the whole fleet; a replica carries a third, and a cluster a sixtieth
+	w.in.Config.Partition.Capacity = &capacity
+	coin, written := rand.New(rand.NewPCG(1, 5)), w.writes
+	day := func(hours int) {
+		w.cycles(hours*60, func(int) {
+			for i := range 60 {
+				w.setLoad(fmt.Sprintf("c%03d", i), 10*(1+0.05*(2*coin.Float64()-1)))
+			}
+		})
+	}
+	day(4)
+	if full, writes := w.in.InForce.Full, w.writes-written; len(full) != 3 || writes > 3 {
+		t.Fatalf("%v are full, and the plan was written %d times; want all three, and no more writes", full, writes)
+	}
+	written = w.writes
+	if day(20); w.writes != written || len(w.moved()) > 0 {
+		t.Errorf("the plan was written %d times in 20 hours, and %v moved; %v are full", w.writes-written, w.moved(), w.in.InForce.Full)
+	}
+}
