@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"ballast/planner/change"
@@ -40,11 +41,23 @@ func giversOf(p plan.Plan, target map[string]int) map[int]bool {
 				from[row.Replica] = true
 			}
 		}
-		if was, moved := r.Was[name]; moved && was != row.Replica {
-			from[was] = true
+	}
+	maps.Copy(from, leaversOf(p))
+	return from
+}
+
+// leaversOf are the replicas that clusters have left by the plan, in the wave under way.
+func leaversOf(p plan.Plan) map[int]bool {
+	if p.Rollout == nil {
+		return nil
+	}
+	left := map[int]bool{}
+	for name, was := range p.Rollout.Was {
+		if row, known := p.Clusters[name]; known && row.Replica != was {
+			left[was] = true
 		}
 	}
-	return from
+	return left
 }
 
 // sizeOptions is what is known of what pods can be given.

@@ -56,10 +56,13 @@ func (s sizing) size(g *ground.Ground) {
 	}
 	s.nodeCapUnknown()
 	s.noResize()
+	target := s.Out.Memory.Changes.Target
 	answer := resize.Decide(resize.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
-		Readings: readings{s.Draft}.sizeReadings(g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: receiversOf(g.Next, s.Out.Memory.Changes.Target), Givers: giversOf(g.Next, s.Out.Memory.Changes.Target),
-		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: rememberNodes(s.In)})
+		Readings: readings{s.Draft}.sizeReadings(g, replicas), Clusters: s.clustersBy(g, replicas),
+		Receivers: receiversOf(g.Next, target), Givers: giversOf(g.Next, target), Leavers: leaversOf(g.Next),
+		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next),
+		Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: rememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
 	for _, p := range answer.Problems {
