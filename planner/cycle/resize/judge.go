@@ -249,10 +249,10 @@ func (j *judge) decides() bool {
 // no size yet waits for none.
 func (j *judge) undecided(ordinal int, name, key string) time.Time {
 	held := quantitiesOf(j.held(j.Plan, ordinal))
-	_, sized := held.Requests[name]
-	_, limited := held.Limits[name]
-	decided := j.asked[ordinal] || j.due[key] || !sized && !limited
-	waits := j.urgent[ordinal] == "" && !decided
+	_, requests := held.Requests[name]
+	_, limits := held.Limits[name]
+	sized, decided := requests || limits, j.asked[ordinal] || j.due[key]
+	waits := j.urgent[ordinal] == "" && sized && !decided
 	if j.Size.Interval == 0 || j.decides() || !waits {
 		return time.Time{}
 	}
