@@ -85,7 +85,8 @@ func (w *world) config(shape func(size, up map[string]any)) map[string]any {
 	c := w.Config("Enforce")
 	c["failover"], c["size"], c["rollout"] = nil, size, w.rollout
 	c["poll"] = map[string]any{"prometheus": map[string]any{"url": w.Prometheus, "timeout": "5s", "metrics": []any{map[string]any{
-		"id": "apps", "query": `count by (dest_server) (argocd_app_info{ {{.pods}},dest_server!="" } {{.ofTargets}})`,
+		"id": "apps", "query": `count by (dest_server) (group by (dest_server, namespace, exported_namespace, name) (` + // a pod that is gone shows for a while
+			`argocd_app_info{ {{.pods}},dest_server!="" } {{.ofTargets}}))`,
 		"match": map[string]any{"label": "dest_server", "to": "server"}, "noData": "0"}}}}
 	c["index"] = map[string]any{"pNorm": map[string]any{"weights": map[string]any{"apps": "1"}}}
 	moves, down := map[string]any{"mode": "Off", "rate": []any{}}, map[string]any{"stabilizationWindow": "0s"}
