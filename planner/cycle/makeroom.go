@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/partition"
 	"ballast/planner/placement"
@@ -64,7 +65,7 @@ func makeRoom(s *snapshot) *proposed {
 		return p
 	}
 	p.why = fmt.Sprintf("moves %s off %s: the node has had no room for its size for %s (size.moveAway)",
-		problem.Plural(serversOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
+		problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
 	p.want = s.wantOf(s.Next.Replicas, r.to)
 	p.want.ControllerReplicas = s.Next.ControllerReplicas
 	return p

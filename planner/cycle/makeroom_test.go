@@ -13,6 +13,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -72,13 +73,13 @@ func TestClustersLeaveAReplicaWhoseNodeHasNoRoom(t *testing.T) {
 		t.Errorf("its new owner has %s", n.memory(0))
 	}
 	w.steps(3 * time.Hour)
-	if full := cramped(w.in); !full[1] {
+	if full := sizing.Cramped(w.in); !full[1] {
 		t.Error("what levels may come back to it")
 	}
 	w.in.Now = w.in.Now.Add(24 * time.Hour)
 	w.step(30 * time.Second)
 	w.step(30 * time.Second)
-	if full := cramped(w.in); full[1] {
+	if full := sizing.Cramped(w.in); full[1] {
 		t.Error("a day later nothing is levelled to it")
 	}
 	if diff := cmp.Diff(want, w.at()); diff != "" {
@@ -178,7 +179,7 @@ func TestATryThatEndsAtOnceIsMadeAgain(t *testing.T) {
 	if diff := cmp.Diff(want, w.at()); diff != "" {
 		t.Errorf("afterwards (-want +got):\n%s", diff)
 	}
-	if full := cramped(w.in); !full[1] {
+	if full := sizing.Cramped(w.in); !full[1] {
 		t.Error("what levels may come back to it")
 	}
 }
