@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
@@ -140,5 +141,54 @@ func TestWhatAPodLacksIsOfWhatThePlanHolds(t *testing.T) {
 		if d := cmp.Diff(map[int]memory.Cramped{1: {Since: f.Now.Add(-time.Minute), Has: 40}}, f.Memory.Cramped); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
+	}
+}
+
+// TestTriesKeepTheirDistance: whatever looks say meanwhile, a try by which nothing left is followed by the next one after twice as long, and
+// one by which clusters left by none for a day.
+func TestTriesKeepTheirDistance(t *testing.T) {
+	tried := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		f := infeasible(t)
+		f.Size.MoveAway = &config.MoveAway{After: config.Duration(time.Hour)}
+		f.run(10, 40)
+		pods, unmet := f.Pods, f.Unmet
+		look := func() {
+			if f.Pods, f.Unmet = pods, unmet; rapid.IntRange(0, 2).Draw(rt, "seen") == 0 {
+				f.Pods, f.Unmet = nil, nil
+			}
+			f.run(10, 40)
+		}
+		ended, wait, tries := f.Now, time.Hour, 0
+		for range rapid.IntRange(5, 40).Draw(rt, "looks") {
+			f.Now = f.Now.Add(time.Duration(rapid.IntRange(0, 200).Draw(rt, "minutes")) * time.Minute)
+			look()
+			if c := f.Memory.Cramped[1]; !c.Left.IsZero() || !c.Due(time.Hour, f.Now) {
+				continue
+			}
+			if f.Now.Sub(ended) < wait {
+				rt.Fatalf("try %d comes after %s, want %s", tries+1, f.Now.Sub(ended), wait)
+			}
+			f.Plan.Rollout, f.Givers = &plan.Rollout{Stage: plan.Moving}, map[int]bool{1: true}
+			for range rapid.IntRange(1, 12).Draw(rt, "lasts") {
+				look()
+			}
+			tries, wait = tries+1, min(2*wait, 24*time.Hour)
+			if rapid.Bool().Draw(rt, "clusters leave") {
+				f.Leavers, tries, wait = map[int]bool{1: true}, 0, 24*time.Hour
+				look()
+			}
+			f.Plan.Rollout, f.Givers, f.Leavers = nil, nil, nil
+			if ended, tried = f.Now, tried+1; f.Memory.Cramped[1].Tries != tries {
+				rt.Fatalf("%d tries count, want %d", f.Memory.Cramped[1].Tries, tries)
+			}
+			if tries == 0 { // after that day the next try doubles an hour
+				f.Now, wait = f.Now.Add(25*time.Hour), time.Hour
+				look()
+			}
+		}
+	})
+	if tried == 0 {
+		t.Error("nothing was tried")
 	}
 }
