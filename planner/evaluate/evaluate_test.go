@@ -112,7 +112,8 @@ func TestMostWanted(t *testing.T) {
 			elected(planA, 3, 3), ""},
 		"another basis starts a new vote":  {[]vote{{0, planA, ""}, {30, planA, ""}, {60, planB, "clusters v2"}}, hour, waiting(1, 60, evaluate.NewVote), ""},
 		"one cluster more or less goes on": {[]vote{{0, planA, ""}, {30, withUK, ""}, {60, planA, ""}}, hour, elected(planA, 2, 3), ""},
-		"a cluster that came makes no other candidate of the rest": {[]vote{{0, planA, ""}, {20, planB, ""}, {40, planB, ""}, {60, with(planA, "new", 0), ""}}, hour,
+		"a cluster that came makes no other candidate of the rest": {
+			[]vote{{0, planA, ""}, {20, planB, ""}, {40, planB, ""}, {60, with(planA, "new", 0), ""}}, hour,
 			elected(with(planA, "new", 0), 2, 4), ""},
 		"two of three other clusters start a new vote": {[]vote{{0, planA, ""}, {30, planA, ""}, {60, elsewhere, ""}}, hour, waiting(1, 60, evaluate.NewVote), ""},
 		"what was dropped for its size cannot win": { // room for one candidate: the present one

@@ -115,9 +115,11 @@ func TestTheSecretsOfOneNewServerMeet(t *testing.T) {
 		replicas := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, n, rapid.ID)
 		p := plan.Plan{Replicas: n, MaxClusters: rapid.IntRange(0, 4).Draw(t, "most"), Clusters: map[string]plan.Row{},
 			Cordoned: replicas.Draw(t, "cordoned"), Full: replicas.Draw(t, "full"),
-			Groups: map[string]plan.ClusterGroup{"hubs": {Apart: "tier=hub", At: replicas.Draw(t, "hubs")}, "pay": {Together: "team=pay", At: replicas.Draw(t, "pay")}}}
+			Groups: map[string]plan.ClusterGroup{"hubs": {Apart: "tier=hub", At: replicas.Draw(t, "hubs")},
+				"pay": {Together: "team=pay", At: replicas.Draw(t, "pay")}}}
 		for i := range rapid.IntRange(0, 12).Draw(t, "clusters") {
-			p.Clusters[fmt.Sprint("c", i)] = plan.Row{Replica: rapid.IntRange(0, n-1).Draw(t, "at"), Load: rapid.SampledFrom([]string{"", "1", "7"}).Draw(t, "load"),
+			load := rapid.SampledFrom([]string{"", "1", "7"}).Draw(t, "load")
+			p.Clusters[fmt.Sprint("c", i)] = plan.Row{Replica: rapid.IntRange(0, n-1).Draw(t, "at"), Load: load,
 				Server: plan.ServerHash(fmt.Sprint("https://c", i))}
 		}
 		webhook, planner := NewArrivals(plan.NewView(p.Clone(), nil)), NewArrivals(plan.NewView(p, nil))

@@ -41,7 +41,8 @@ func TestAFleetWhoseEveryLoadDoublesNeedsTwiceTheReplicas(t *testing.T) {
 		up := func(load, room plan.Load) int { return int((load + room - 1) / room) }
 		least, most := up(2*total, capacity*95/100), up(2*total, capacity*85/100-2*heaviest)
 		if n := after.Replicas; n < least || n > most || slices.Max(after.Loads) > capacity*95/100 {
-			t.Fatalf("%d replicas became %d, want %d to %d, the fullest with %d of %d", before.Replicas, n, least, most, slices.Max(after.Loads), capacity)
+			t.Fatalf("%d replicas became %d, want %d to %d, the fullest with %d of %d",
+				before.Replicas, n, least, most, slices.Max(after.Loads), capacity)
 		}
 		if n, twice := after.Replicas, 2*before.Replicas; n < twice-1 || n > twice+before.Replicas/2+1 {
 			t.Fatalf("%d replicas became %d, want about %d", before.Replicas, n, twice)
