@@ -35,6 +35,9 @@ func TestLoadsThatDriftMoveFewClusters(t *testing.T) {
 	if shipped.moves == 0 || shipped.moves >= lpt.moves {
 		t.Errorf("the shipped plans made %d moves, lpt %d; want some, and fewer", shipped.moves, lpt.moves)
 	}
+	if shipped.busiest > lpt.busiest {
+		t.Errorf("the shipped plans made %d moves within ten minutes, lpt %d; want no more", shipped.busiest, lpt.busiest)
+	}
 	if shipped.above >= lpt.above {
 		t.Errorf("the shipped plans were above 1.25 of the mean for %d minutes, lpt for %d; want less", shipped.above, lpt.above)
 	}
@@ -43,14 +46,16 @@ func TestLoadsThatDriftMoveFewClusters(t *testing.T) {
 	}
 }
 
-// drift is what a fleet went through: moves, the makespan over the mean at the end, and the minutes that it was above 1.25.
+// drift is what a fleet went through: moves, the most of them within ten minutes, the makespan over the mean at the end, and the
+// minutes that it was above 1.25.
 type drift struct {
-	moves, above int
-	end          float64
+	moves, busiest, above int
+	end                   float64
 }
 
 func (d drift) String() string {
-	return fmt.Sprintf("%d moves in %s, above 1.25 of the mean for %d minutes, %.2f at the end", d.moves, driftLasts, d.above, d.end)
+	return fmt.Sprintf("%d moves in %s, no more than %d in ten minutes, above 1.25 of the mean for %d minutes, %.2f at the end",
+		d.moves, driftLasts, d.busiest, d.above, d.end)
 }
 
 // driftCase is the fleet, and what its clusters make of themselves.
@@ -77,6 +82,7 @@ func (r *crashRun) followDrift(base []float64, change func(*config.PlannerConfig
 	change(&r.config)
 	r.lead()
 	coin := rand.New(rand.NewPCG(r.fleet.Seed, 3))
+	moved := []int{r.movedSoFar()} // by each minute
 	for minute := range int(driftLasts / time.Minute) {
 		for i, load := range base {
 			r.fleet.loads[fmt.Sprintf("c%02d", i)] = load * driftOf(i, minute) * (0.95 + 0.1*coin.Float64())
@@ -85,6 +91,8 @@ func (r *crashRun) followDrift(base []float64, change func(*config.PlannerConfig
 		if r.makespan() > 1.25 {
 			d.above++
 		}
+		moved = append(moved, r.movedSoFar())
+		d.busiest = max(d.busiest, moved[minute+1]-moved[max(minute-9, 0)])
 	}
 	d.moves, d.end = r.movedSoFar(), r.makespan()
 	return d

@@ -8,6 +8,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"maps"
 )
 
 // Why a plan that stands in the ConfigMap is not believed. Whatever it is, the newest own plan is put back over it.
@@ -33,6 +34,8 @@ func planFaultProblem(kind string) problem.Problem {
 // withinBounds is a plan that was read, with every number within what the configuration allows or what stands already:
 // a number beyond both was never decided. Only our own x0y stops every replica.
 func withinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan {
+	rows := p.Clusters
+	p.Clusters = nil
 	p = p.Clone()
 	stands := evidenced(in.Workload, fleet)
 	p.MaxReplicas = min(max(p.MaxReplicas, 1), max(adopt.DefaultMaxReplicas, stands))
@@ -49,12 +52,21 @@ func withinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan 
 	if r := p.Rollout; r != nil {
 		boundRollout(r, most, in.Workload)
 	}
-	for name, row := range p.Clusters {
-		if row.Replica < 0 || row.Replica >= most {
-			delete(p.Clusters, name) // it is placed anew
+	p.Clusters = within(rows, most)
+	return p
+}
+
+// within leaves out rows beyond the most replicas: those clusters are placed anew.
+func within(rows map[string]plan.Row, most int) map[string]plan.Row {
+	beyond := func(_ string, row plan.Row) bool { return row.Replica < 0 || row.Replica >= most }
+	for name, row := range rows {
+		if beyond(name, row) {
+			rows = maps.Clone(rows)
+			maps.DeleteFunc(rows, beyond)
+			break
 		}
 	}
-	return p
+	return rows
 }
 
 // evidenced is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry which ballast writes. In

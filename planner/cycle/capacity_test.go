@@ -106,6 +106,30 @@ func TestACountHasRoomBeforeItFalls(t *testing.T) {
 	w.until(t, "four again, which have room now", 6*time.Hour, func(outcome.Outcome) bool { return w.in.Workload.Replicas == 4 && w.in.InForce.Rollout == nil })
 }
 
+// TestAFleetWhoseEveryMetricDoublesNeedsTwiceTheReplicas: by the capacity that a person wrote, in the cycles of half a day.
+func TestAFleetWhoseEveryMetricDoublesNeedsTwiceTheReplicas(t *testing.T) {
+	w := shippedPlans(t, 60)
+	capacity := config.Decimal("0.2") // twelve of sixty clusters, of which ten are within low
+	w.in.Config.Partition.Capacity = &capacity
+	rests := func() (replicas int, load plan.Load) {
+		for range 12 * 60 {
+			w.step(time.Minute)
+		}
+		for _, l := range w.last.Loads {
+			load += l
+		}
+		return w.in.Workload.Replicas, load
+	}
+	replicas, load := rests()
+	for i := range 60 {
+		w.setLoad(fmt.Sprintf("c%03d", i), 20)
+	}
+	twice, doubled := rests()
+	if off := doubled - 2*load; replicas != 6 || twice != 12 || max(off, -off) > 100 { // each load is rounded
+		t.Errorf("%d replicas with a load of %s became %d with %s; want 6, 12 and twice the load", replicas, load, twice, doubled)
+	}
+}
+
 // Whoever has one cluster say a thousand, for good or for ten minutes before its series end, has nobody else's clusters packed
 // together: 16 replicas became 2 within four days, with 39 clusters on one.
 func TestOneHeavyClusterDoesNotPackTheOthersTogether(t *testing.T) {

@@ -161,15 +161,22 @@ func (d discovery) discover() bool {
 	if err != nil { // a *discover.ShrinkError
 		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
 	}
-	clusters := len(d.Out.Fleet.Clusters)
-	d.Out.Memory.Servers, d.Out.Memory.Made = make(map[string]string, clusters), make(map[string]time.Time, clusters)
-	for _, cl := range d.Out.Fleet.Clusters {
-		d.Out.Memory.Servers[cl.Shard.ID] = cl.Shard.Server
+	d.remember()
+	return err == nil
+}
+
+// remember keeps the servers of the clusters, and when their Secrets were made.
+func (d discovery) remember() {
+	clusters := d.Out.Fleet.Clusters
+	servers, made := make(map[string]string, len(clusters)), make(map[string]time.Time, len(clusters))
+	for i := range clusters {
+		cl := &clusters[i]
+		servers[cl.Shard.ID] = cl.Shard.Server
 		if !cl.Created.IsZero() {
-			d.Out.Memory.Made[cl.Shard.ID] = cl.Created
+			made[cl.Shard.ID] = cl.Created
 		}
 	}
-	return err == nil
+	d.Out.Memory.Servers, d.Out.Memory.Made = servers, made
 }
 
 // mostBarred is how many Secrets that cannot be written people are told of, each by name.
@@ -179,12 +186,16 @@ const mostBarred = 20
 // annotation over on a Secret, and what they work on costs its replica as much as any other.
 func (d discovery) withWorkedOn(secrets []discover.Secret) []discover.Secret {
 	var counted []string
-	for i, s := range secrets {
+	for i := range secrets {
+		s := &secrets[i]
+		if !s.SkipReconcile {
+			continue
+		}
 		_, had := d.In.Memory.Changes.Ownership.Last[s.Name]
 		if shown, looked := d.In.Observed.Reported.Clusters[s.Name]; looked && d.In.Observed.Reported.Asked {
 			had = len(shown.Holders) > 0
 		}
-		if !s.SkipReconcile || !had {
+		if !had {
 			continue
 		}
 		if counted == nil {
@@ -340,7 +351,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 func (c *cycle) finish(a *adopt.Adoption) {
 	c.Notes = append(a.Notes, c.Notes...)
 	adopt.SayArrivals(a.Ground)
-	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target)
+	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target, division.Capacity(a.Ground), c.Out.Loads)
 	c.noteFull(a.Next.Full)
 	c.Out.Next = a.Next
 	c.Out.Changed = c.In.InForce == nil || c.redated || !a.Next.SameEnforced(*c.In.InForce)

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -78,7 +80,8 @@ func TestThePlanSaysWhoHasNoMemoryForOneMore(t *testing.T) {
 	}
 }
 
-// fullFleet is a drawn fleet of up to three replicas that mode, rollouts, cordons, groups, pins, the most clusters and memory bound.
+// fullFleet is a drawn fleet of up to three replicas that mode, rollouts, cordons, groups, pins, the most clusters, memory and a
+// capacity bound.
 func fullFleet(t *rapid.T) *liveWorld {
 	on, labelled := map[string]int{}, map[string][]string{}
 	sets := rapid.SampledFrom([][]string{nil, nil, {"hubs"}, {"pay"}, {"hubs", "pay"}})
@@ -96,6 +99,9 @@ func fullFleet(t *rapid.T) *liveWorld {
 	x0y := config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: c.Rollout.StageTimeout}
 	c.Rollout = rapid.SampledFrom([]config.Rollout{live, c.Rollout, x0y}).Draw(t, "rollout")
 	c.Partition.MaxClustersPerReplica = rapid.SampledFrom([]int{0, 2, 3, 4}).Draw(t, "most clusters")
+	if capacity := rapid.SampledFrom([]config.Decimal{"", "", "0.3", "0.5", "0.8"}).Draw(t, "capacity"); capacity != "" {
+		c.Partition.Capacity = &capacity
+	}
 	if rapid.Bool().Draw(t, "bounded by memory") {
 		room := config.Bytes(fmt.Sprintf("%dMi", rapid.IntRange(3, 12).Draw(t, "MiB")))
 		c.Index.Dimensions = &config.Dimensions{Memory: &config.Memory{Weights: map[string]config.Bytes{"apps": "1Mi"},
@@ -122,6 +128,23 @@ func (w *liveWorld) counted() map[int]int {
 		on[at]++
 	}
 	return on
+}
+
+// brims reports whether one more cluster of the mean takes a replica above the capacity, as the last cycle saw it.
+func (w *liveWorld) brims(replica int) bool {
+	capacity := division.Capacity(&ground.Ground{In: w.in})
+	var sum, n, carries plan.Load
+	for _, load := range w.last.Loads {
+		if load > 0 {
+			sum, n = sum+load, n+1
+		}
+	}
+	for _, r := range w.last.Now {
+		if r.ID == replica {
+			carries = r.TotalLoad
+		}
+	}
+	return capacity > 0 && carries > 0 && carries+sum/max(n, 1) > capacity
 }
 
 // TestANewClusterIsTakenOverWithinAllBounds: it goes to no replica that is full or cordoned while another one is neither, the planner
@@ -155,7 +178,7 @@ func TestANewClusterIsTakenOverWithinAllBounds(t *testing.T) {
 		s.Created = w.in.Now
 		groups := arrivals.Groups(labels.Set(s.Labels.Set()))
 		answer := arrivals.Place(s.Server, placement.NoReplica, groups)
-		wrong := someOpen && (closed(answer) || !has(answer))
+		wrong := someOpen && (closed(answer) || !has(answer) || atRest && w.brims(answer))
 		if told := arrivals.AllFull(); wrong || told != (!someOpen && len(p.Full) > 0) {
 			t.Fatalf("a new cluster goes to replica %d: %v are full, %v cordoned, of %v with %d at most; that all are full is %v",
 				answer, p.Full, p.Cordoned, on, most, told)
@@ -222,4 +245,28 @@ func goesOn(out Outcome, name string) bool {
 		return true
 	}
 	return out.Candidate != nil && slices.ContainsFunc(out.Candidate.Moves, func(m Move) bool { return m.Cluster == name })
+}
+
+// TestReplicasNextToTheirCapacityRest: one more cluster would take each of them about high, where a jitter of 5 % takes it to and fro.
+// The plan says once of each that it is full, and is not written again.
+func TestReplicasNextToTheirCapacityRest(t *testing.T) {
+	w := shippedPlans(t, 60)
+	capacity := config.Decimal("0.37") // of the whole fleet; a replica carries a third, and a cluster a sixtieth
+	w.in.Config.Partition.Capacity = &capacity
+	coin, written := rand.New(rand.NewPCG(1, 5)), w.writes
+	day := func(hours int) {
+		w.cycles(hours*60, func(int) {
+			for i := range 60 {
+				w.setLoad(fmt.Sprintf("c%03d", i), 10*(1+0.05*(2*coin.Float64()-1)))
+			}
+		})
+	}
+	day(4)
+	if full, writes := w.in.InForce.Full, w.writes-written; len(full) != 3 || writes > 3 {
+		t.Fatalf("%v are full, and the plan was written %d times; want all three, and no more writes", full, writes)
+	}
+	written = w.writes
+	if day(20); w.writes != written || len(w.moved()) > 0 {
+		t.Errorf("the plan was written %d times in 20 hours, and %v moved; %v are full", w.writes-written, w.moved(), w.in.InForce.Full)
+	}
 }

@@ -369,7 +369,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 		r.Shut = append(r.Shut, s.cordoned...)
 	}
 	// as the partition has it
-	r.Capacity = cmp.Or(division.Bounds(s.Ground).Capacity, s.Capacity)
+	r.Capacity = cmp.Or(division.Capacity(s.Ground), s.Capacity)
 	r.Memory, r.Bytes, r.BytesBeside = s.InUse.Most(), s.ByName, make([]plan.Bytes, s.Next.Replicas)
 	optedOut := map[string]bool{} // what stays together with a Secret that nobody may move stays with it
 	of := func(cl discover.Cluster) string { return r.Servers.Of(cl.Shard.ID, "") }

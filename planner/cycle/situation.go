@@ -49,10 +49,12 @@ func (s *snapshot) situation() gate.Situation {
 // number of replicas changes, in some pods before others: two owners. So every present owner is written first.
 func unstamped(g *ground.Ground) []string {
 	var names []string
-	for _, cl := range g.Fleet.Clusters {
-		_, planned := g.Next.Clusters[cl.Shard.ID] // what the plan has no room for is nobody's to write
-		writable := planned && !cl.Immutable && !cl.Skip
-		if writable && cl.Explicit.State != discover.ShardValid {
+	for i := range g.Fleet.Clusters {
+		cl := &g.Fleet.Clusters[i]
+		if cl.Explicit.State == discover.ShardValid || cl.Immutable || cl.Skip {
+			continue
+		}
+		if _, planned := g.Next.Clusters[cl.Shard.ID]; planned { // what the plan has no room for is nobody's to write
 			names = append(names, cl.Shard.ID)
 		}
 	}

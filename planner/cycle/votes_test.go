@@ -197,3 +197,29 @@ func TestWhatCannotBeMovedLevelsNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestAnOverloadWaitsForNoWholeWindow: what a replica carries beyond what a person said that it may is voted on for a few cycles, and
+// what is only above high for a whole window.
+func TestAnOverloadWaitsForNoWholeWindow(t *testing.T) {
+	for name, test := range map[string]struct {
+		load  float64 // of each cluster of replica 0, ten before
+		moves bool    // within an hour
+	}{
+		"above the capacity": {13, true},
+		"above high":         {11.7, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := shippedPlans(t, 60)
+			capacity := config.Decimal("0.4") // of the whole fleet; each replica carries a third
+			w.in.Config.Partition.Capacity = &capacity
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(24 * time.Hour), MinSamples: 5}}
+			w.cycles(30, func(int) {})
+			for _, of := range w.on(0) {
+				w.setLoad(of, test.load)
+			}
+			if first := w.cycles(60, func(int) {}); first >= 0 != test.moves {
+				t.Errorf("the first cluster moved after %d min, which is wanted: %t; %s", first, test.moves, w.last.Candidate.Verdict)
+			}
+		})
+	}
+}

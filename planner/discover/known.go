@@ -55,6 +55,25 @@ func (k Known) Has(name string) bool {
 	return known
 }
 
+// HasInOrder is Has for names that are asked in their order.
+func (k Known) HasInOrder() func(name string) bool {
+	if len(k.Clusters) == 0 {
+		return k.Has
+	}
+	return inOrder(k.Clusters)
+}
+
+// inOrder answers for names in their order whether a sorted list has them.
+func inOrder(sorted []string) func(name string) bool {
+	at := 0
+	return func(name string) bool {
+		for at < len(sorted) && sorted[at] < name {
+			at++
+		}
+		return at < len(sorted) && sorted[at] == name
+	}
+}
+
 // knew reports whether a Secret is or was lately one of the fleet's, and not only because nothing is known yet.
 func (k Known) knew(name string) bool {
 	_, lately := k.Lost[name]
@@ -167,11 +186,12 @@ func (k Known) grown(found []string, since time.Time, made map[string]time.Time,
 	next, room := k.today(now)
 	most := 2 * max(leastJoin, len(k.Clusters)*mostJoin/100)
 	var joining, newer []string
+	known, isFresh := inOrder(k.Clusters), inOrder(k.Fresh)
+	next.Clusters = make([]string, 0, len(k.Clusters))
 	for _, name := range found {
-		_, known := slices.BinarySearch(k.Clusters, name)
-		_, fresh := slices.BinarySearch(k.Fresh, name)
+		fresh := isFresh(name)
 		switch {
-		case known:
+		case known(name):
 			next.Clusters = append(next.Clusters, name)
 		case fresh && due && (len(made) == 0 || !made[name].IsZero()):
 			joining = append(joining, name)
@@ -214,8 +234,9 @@ func (k Known) today(now time.Time) (next Known, room int) {
 // missing are the known ones that are not found, and since when; nil for none.
 func (k Known) missing(found []string, now time.Time) map[string]time.Time {
 	var missing map[string]time.Time
+	isFound := inOrder(found)
 	for _, name := range k.Clusters {
-		if _, still := slices.BinarySearch(found, name); still {
+		if isFound(name) {
 			continue
 		}
 		if missing == nil {

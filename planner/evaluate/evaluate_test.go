@@ -68,6 +68,13 @@ type vote struct {
 	basis  string
 }
 
+// with is a candidate with one cluster more.
+func with(c evaluate.Candidate, name string, replica int) evaluate.Candidate {
+	c.Of = maps.Clone(c.Of)
+	c.Of[name] = replica
+	return c
+}
+
 func TestMostWanted(t *testing.T) {
 	hour := evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 3}
 	// A vote that began at noon ends at one.
@@ -103,8 +110,11 @@ func TestMostWanted(t *testing.T) {
 		"a clock set back leaves ballots of the future": {[]vote{{30, planA, ""}, {31, planA, ""}, {5, planB, ""}}, hour, waiting(1, 5, evaluate.TooFewSamples), ""},
 		"a clock that was ahead makes no vote longer": {[]vote{{300, planA, ""}, {0, planA, ""}, {30, planA, ""}, {60, planA, ""}}, hour,
 			elected(planA, 3, 3), ""},
-		"another basis starts a new vote":              {[]vote{{0, planA, ""}, {30, planA, ""}, {60, planB, "clusters v2"}}, hour, waiting(1, 60, evaluate.NewVote), ""},
-		"one cluster more or less goes on":             {[]vote{{0, planA, ""}, {30, withUK, ""}, {60, planA, ""}}, hour, elected(planA, 2, 3), ""},
+		"another basis starts a new vote":  {[]vote{{0, planA, ""}, {30, planA, ""}, {60, planB, "clusters v2"}}, hour, waiting(1, 60, evaluate.NewVote), ""},
+		"one cluster more or less goes on": {[]vote{{0, planA, ""}, {30, withUK, ""}, {60, planA, ""}}, hour, elected(planA, 2, 3), ""},
+		"a cluster that came makes no other candidate of the rest": {
+			[]vote{{0, planA, ""}, {20, planB, ""}, {40, planB, ""}, {60, with(planA, "new", 0), ""}}, hour,
+			elected(with(planA, "new", 0), 2, 4), ""},
 		"two of three other clusters start a new vote": {[]vote{{0, planA, ""}, {30, planA, ""}, {60, elsewhere, ""}}, hour, waiting(1, 60, evaluate.NewVote), ""},
 		"what was dropped for its size cannot win": { // room for one candidate: the present one
 			[]vote{{0, planA, ""}, {30, planA, ""}, {60, planB, ""}}, evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 3, MaxAssignments: 3},

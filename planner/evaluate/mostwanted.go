@@ -74,7 +74,7 @@ func cast(h History, c Candidate, basis string, now time.Time, o MostWantedOptio
 	if running {
 		counted := counting(h.Ballots, now, o.Window)
 		dropped := len(counted)
-		next.Ballots = o.comparable(counted, h.Candidates, c)
+		next.Ballots = o.comparable(counted, h.Candidates, key, c)
 		dropped -= len(next.Ballots)
 		running = dropped == 0 || len(next.Ballots) > 0
 	}
@@ -110,29 +110,39 @@ func counting(ballots []Ballot, now time.Time, window time.Duration) []Ballot {
 // mostOthers is the share of the clusters, in percent, by which candidates of one vote may differ.
 const mostOthers = 10
 
-// comparable leaves out the ballots for candidates of other clusters. Those for one that was dropped stay.
-func (o MostWantedOptions) comparable(ballots []Ballot, candidates map[string]Candidate, c Candidate) []Ballot {
-	others := make(map[string]bool, len(candidates))
-	for key, known := range candidates {
-		others[key] = o.differ(known, c)
+// comparable leaves out the ballots for candidates of other clusters. Those for one that was dropped stay. Ballots for a candidate
+// that has every cluster of both where c has it are c's: what came or went meanwhile is no other wish for the others.
+func (o MostWantedOptions) comparable(ballots []Ballot, candidates map[string]Candidate, key string, c Candidate) []Ballot {
+	others, same := make(map[string]bool, len(candidates)), make(map[string]bool, len(candidates))
+	for of, known := range candidates {
+		others[of], same[of] = o.compare(known, c)
 	}
-	return slices.DeleteFunc(ballots, func(b Ballot) bool { return others[b.Key] })
+	ballots = slices.DeleteFunc(ballots, func(b Ballot) bool { return others[b.Key] })
+	for i, b := range ballots {
+		if same[b.Key] {
+			ballots[i].Key = key
+		}
+	}
+	return ballots
 }
 
-// differ reports whether more than a tenth of the clusters that count, or than one, are not in both. Most candidates are
-// of the very same clusters, of which nobody needs to know what counts.
-func (o MostWantedOptions) differ(a, b Candidate) bool {
+// compare reports whether candidates differ: more than a tenth of the clusters that count, or than one, are not in both; and whether
+// they agree on all that are. Most candidates are of the very same clusters, of which nobody needs to know what counts.
+func (o MostWantedOptions) compare(a, b Candidate) (differ, agree bool) {
 	counts := func(name string) bool { return o.Counts == nil || o.Counts(name) }
+	agree = a.Replicas == b.Replicas
 	absent, alone := 0, 0
-	for name := range b.Of {
-		if _, also := a.Of[name]; !also {
-			if absent++; counts(name) {
-				alone++
-			}
+	for name, at := range b.Of {
+		to, also := a.Of[name]
+		if agree = agree && (!also || to == at); also {
+			continue
+		}
+		if absent++; counts(name) {
+			alone++
 		}
 	}
 	if absent == 0 && len(a.Of) == len(b.Of) {
-		return false
+		return false, agree
 	}
 	for name := range a.Of {
 		if _, also := b.Of[name]; !also && counts(name) {
@@ -140,7 +150,7 @@ func (o MostWantedOptions) differ(a, b Candidate) bool {
 		}
 	}
 	if alone <= 1 {
-		return false
+		return false, agree
 	}
 	all := 0
 	for name := range b.Of {
@@ -148,7 +158,7 @@ func (o MostWantedOptions) differ(a, b Candidate) bool {
 			all++
 		}
 	}
-	return alone > max(1, mostOthers*all/100)
+	return alone > max(1, mostOthers*all/100), agree
 }
 
 // tally is what a key has of the ballots.

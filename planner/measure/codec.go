@@ -13,11 +13,11 @@ const (
 	maxColumns   = 1 << 10
 )
 
-// codecBounds: 20,000 clusters with 6 metrics take 3.5 MB of JSON.
+// codecBounds: 20,000 clusters with 6 metrics, one of them by the name, take 3.9 MB of JSON.
 func codecBounds() gz.Bounds { return gz.Bounds{Bytes: 8 << 20, Nested: 5 * (1 + maxColumns)} }
 
-// document is what is stored of LastGood, as JSON and gzip. 5,000 clusters take some 150 kB with 4 metrics and 200 kB
-// with 6.
+// document is what is stored of LastGood, as JSON and gzip. 5,000 clusters take 148 kB with 4 metrics and 201 kB with 6, and
+// another 48 kB where a metric goes by the name: a name's key does not pack. See TestFiveThousandClustersFitIntoTheHistory.
 type document struct {
 	Version int      `json:"version"`
 	IDs     []string `json:"ids"`

@@ -58,10 +58,35 @@ func bigFleet(n, metrics int) ([]poll.Metric, discover.Fleet, []poll.Fetched) {
 	return ms, fleet, fetched
 }
 
+// byNames has the first metric go by the names of the clusters.
+func byNames(asked []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched) {
+	asked[0].Match = poll.Match{Label: "name", To: poll.ToName}
+	names := make(map[string]string, len(fleet.Clusters))
+	for _, c := range fleet.Clusters {
+		names[c.Shard.Server] = c.Shard.Name
+	}
+	for i := range fetched[0].Samples {
+		fetched[0].Samples[i].Key = names[fetched[0].Samples[i].Key]
+	}
+}
+
 func TestFiveThousandClustersFitIntoTheHistory(t *testing.T) {
-	for metrics, most := range map[int]int{4: 150 << 10, 6: 200 << 10} {
-		t.Run(fmt.Sprint(metrics, " metrics"), func(t *testing.T) {
+	for name, test := range map[string]struct {
+		metrics int
+		named   bool
+		most    int
+	}{
+		"4 metrics":                  {4, false, 150 << 10},
+		"6 metrics":                  {6, false, 200 << 10},
+		"4 metrics, one by the name": {4, true, 200 << 10},
+		"6 metrics, one by the name": {6, true, 250 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			metrics, most := test.metrics, test.most
 			asked, fleet, fetched := bigFleet(5000, metrics)
+			if test.named {
+				byNames(asked, fleet, fetched)
+			}
 			table, err := Join(asked, fleet, fetched, LastGood{}, usual, noon)
 			if err != nil {
 				t.Fatal(err)
@@ -91,6 +116,34 @@ func TestFiveThousandClustersFitIntoTheHistory(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheLargestFleetsValuesAreWithinTheBoundsOfTheHistory: all of them held, and one metric by the name.
+func TestTheLargestFleetsValuesAreWithinTheBoundsOfTheHistory(t *testing.T) {
+	asked, fleet, fetched := bigFleet(20_000, 6)
+	byNames(asked, fleet, fetched)
+	table, err := Join(asked, fleet, fetched, LastGood{}, usual, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := NewLastGood(table, LastGood{})
+	for c := range last.Columns {
+		for i := range last.IDs {
+			last.Columns[c].hold(i, int64(60+i))
+		}
+	}
+	stored, err := last.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := gz.Unpack(stored, codecBounds().Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("20,000 clusters with 6 metrics take %d bytes of JSON, and %d packed", len(text), len(stored))
+	if most := 5 << 20; len(text) > most {
+		t.Errorf("they take %d bytes of JSON, want at most %d", len(text), most)
 	}
 }
 

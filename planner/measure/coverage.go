@@ -94,9 +94,8 @@ type coverage struct {
 
 func (j *joiner) cover(c Column, last *LastColumn) coverage {
 	var v coverage
-	seen := map[int]bool{} // replicas of which Prometheus has anything
 	for i, row := range j.rows {
-		s, measured := j.options.Standings.of(i), last != nil && row >= 0 && last.Measured[row] && j.carries(i)
+		s, measured := j.options.Standings.of(i), j.measured(i, last)
 		if c.Flags[i] == Fresh {
 			v.fresh++
 		}
@@ -105,7 +104,7 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 		switch {
 		case !measured || s.Uncounted || s.Moved:
 		case c.Flags[i] == Fresh:
-			v.before, v.both, seen[s.Replica] = v.before+1, v.both+1, s.Replica >= 0
+			v.before, v.both = v.before+1, v.both+1
 			v.sumBefore += last.Values[row]
 			v.sumNow += c.Values[i]
 			if last.Values[row]-c.Values[i] > v.fallBefore-v.fallNow {
@@ -116,6 +115,10 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 			v.lost = append(v.lost, i)
 		}
 	}
+	if len(v.lost) == 0 {
+		return v
+	}
+	seen := j.seen(c, last)
 	for _, i := range v.lost {
 		switch s := j.options.Standings.of(i); {
 		case s.Gone:
@@ -125,6 +128,24 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 		}
 	}
 	return v
+}
+
+// seen are the replicas of which Prometheus has anything.
+func (j *joiner) seen(c Column, last *LastColumn) map[int]bool {
+	seen := map[int]bool{}
+	for i, flag := range c.Flags {
+		s := j.options.Standings.of(i)
+		if counts := flag == Fresh && !s.Uncounted && !s.Moved; counts && j.measured(i, last) {
+			seen[s.Replica] = s.Replica >= 0
+		}
+	}
+	return seen
+}
+
+// measured reports whether a cluster that carries load had a value last time.
+func (j *joiner) measured(i int, last *LastColumn) bool {
+	row := j.rows[i]
+	return last != nil && row >= 0 && last.Measured[row] && j.carries(i)
 }
 
 // low reports whether too few clusters have a value. Where none at all has one that had it, nothing is believed,

@@ -26,9 +26,7 @@ type gathered struct {
 }
 
 func (j *joiner) gather(m poll.Metric, answer poll.Fetched) gathered {
-	n := len(j.fleet.Clusters)
-	g := gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n), keys: make([]string, n)}
-	x := j.index(m)
+	g, x := j.nothing(), j.index(m)
 	for _, s := range answer.Samples {
 		i := x.find(s.Key, m.Match.Aliases)
 		if x.led[i] {
@@ -56,6 +54,15 @@ func (j *joiner) gather(m poll.Metric, answer poll.Fetched) gathered {
 		}
 	}
 	return g
+}
+
+// nothing is gathered yet. Metrics are gathered one after the other, in the same room.
+func (j *joiner) nothing() gathered {
+	if n := len(j.fleet.Clusters); j.room.got == nil {
+		j.room = gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n), keys: make([]string, n)}
+	}
+	clear(j.room.got) // the others say nothing without it
+	return j.room
 }
 
 func (g *gathered) add(i int, s poll.Sample, now time.Time) {

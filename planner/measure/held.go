@@ -23,6 +23,15 @@ func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 	if last == nil {
 		return nil
 	}
+	var without []int // of the clusters that had a value
+	for i, row := range j.rows {
+		if c.Flags[i] != Fresh && row >= 0 && last.At[row] != 0 {
+			without = append(without, i)
+		}
+	}
+	if len(without) == 0 {
+		return nil // as nearly always
+	}
 	seen := map[int]bool{}
 	for i, flag := range c.Flags {
 		if s := j.options.Standings.of(i); flag == Fresh && s.Replica >= 0 {
@@ -30,11 +39,8 @@ func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 		}
 	}
 	held, step, any := make([]int64, len(c.Flags)), j.step(c, last), false
-	for i, row := range j.rows {
-		if c.Flags[i] == Fresh || row < 0 || last.At[row] == 0 {
-			continue
-		}
-		held[i] = min(last.held(row), longestHold)
+	for _, i := range without {
+		held[i] = min(last.held(j.rows[i]), longestHold)
 		if s := j.options.Standings.of(i); j.carries(i) && (s.Gone || s.Idle || seen[s.Replica]) {
 			held[i] += step
 		}

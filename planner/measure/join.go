@@ -90,6 +90,7 @@ type joiner struct {
 	names    []string // by row: the key of the name that was the cluster's
 	options  Options
 	now      time.Time
+	room     gathered // for one metric after the other
 }
 
 // carries reports whether a cluster carries load at all.

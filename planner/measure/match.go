@@ -41,11 +41,18 @@ func (j *joiner) newIndex(to poll.MatchTo) index {
 		x.put(x.exact, named, j.namedFirst)
 		return x
 	}
+	inSmall := true
+	for _, u := range j.fleet.Units {
+		x.exact[u.Server] = j.carriers[u.Clusters[0]]
+		inSmall = inSmall && foldServer(u.Server) == u.Server
+	}
+	if x.folded = x.exact; inSmall { // as nearly always
+		return x
+	}
 	folded := make(map[string][]int, len(j.fleet.Units))
 	for _, u := range j.fleet.Units {
-		carrier := j.carriers[u.Clusters[0]]
-		x.exact[u.Server] = carrier
-		folded[foldServer(u.Server)] = append(folded[foldServer(u.Server)], carrier)
+		small := foldServer(u.Server)
+		folded[small] = append(folded[small], j.carriers[u.Clusters[0]])
 	}
 	x.folded = make(map[string]int, len(folded))
 	x.put(x.folded, folded, j.first)

@@ -248,6 +248,9 @@ func (s State) Mute(replicas ...int) string {
 // Fault names the first of the plan's clusters that several pods have, or nobody; empty: there is none. One whose
 // Secret ballast may not write is people's, and so is which of several has one that is disputed.
 func (s State) Fault(p plan.Plan) string {
+	if len(s.Doubled)+len(s.Orphans) == 0 {
+		return ""
+	}
 	ours, disputed := map[string]bool{}, map[string]bool{}
 	for _, secret := range s.Secrets {
 		_, planned := p.Clusters[secret.Name]

@@ -58,13 +58,15 @@ func Judge(m Memory, s Observation, intended func(cluster string) (replica int, 
 	if j.memory.Begun.IsZero() {
 		j.memory.Begun = j.newest
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
+	for name, c := range s.Clusters { // each by itself; what is found is in order
 		replica, planned := intended(name)
 		if !planned {
 			replica = NoReplica
 		}
-		j.cluster(name, s.Clusters[name], replica, now)
+		j.cluster(name, c, replica, now)
 	}
+	slices.SortFunc(j.verdict.Orphans, func(a, b Orphan) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(j.verdict.Doubled, func(a, b Doubled) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	j.memory.Newest = j.newest
 	j.memory.forget(s.Clusters)
 	return j.memory, j.verdict

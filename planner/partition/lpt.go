@@ -3,9 +3,6 @@ package partition
 import (
 	"cmp"
 	"fmt"
-	"slices"
-
-	"ballast/planner/plan"
 )
 
 // LPT is the seed's rule (longest processing time first): heaviest items first, each on the least loaded replica that
@@ -54,7 +51,7 @@ func LPT(items []Item, b Bounds) (Partition, error) {
 // fewest opens replicas as the load asks for them. More capacity can take more replicas (an anomaly of packing in
 // descending order), so where an exact fit was used and the count is above the bound, the seed's strict comparison is
 // tried too: ours never takes more replicas than the seed's.
-func fewest(items []Item, order []ranked, b Bounds, pinned int) *packing {
+func fewest(items []Item, order []Ranked, b Bounds, pinned int) *packing {
 	s := span{open: pinned, most: b.MaxReplicas, because: MaxReplicas}
 	p := pack(items, order, b, s)
 	if !p.exact || p.count() <= max(pinned, p.bound()) {
@@ -69,7 +66,7 @@ func fewest(items []Item, order []ranked, b Bounds, pinned int) *packing {
 }
 
 // spread is LPT over so many open replicas, unless that is worse than p: then p with its number filled up.
-func spread(p *packing, items []Item, order []ranked, b Bounds, count int) *packing {
+func spread(p *packing, items []Item, order []Ranked, b Bounds, count int) *packing {
 	q := pack(items, order, b, span{open: count, most: count, because: MaxReplicas})
 	if len(q.lost) <= len(p.lost) && q.makespan() <= p.makespan() && q.excess() <= p.excess() {
 		return q
@@ -80,26 +77,15 @@ func spread(p *packing, items []Item, order []ranked, b Bounds, count int) *pack
 	return p
 }
 
-// ranked is an item's place in the input with its load, kept together for the sort's sake.
-type ranked struct {
-	load plan.Load
-	item int32
-}
-
 // heaviestFirst refuses two items that nothing tells apart: the plan would depend on their order in the input.
-func heaviestFirst(items []Item) ([]ranked, error) {
-	order := make([]ranked, len(items))
+func heaviestFirst(items []Item) ([]Ranked, error) {
+	order := make([]Ranked, len(items))
 	for i := range items {
-		order[i] = ranked{items[i].Load, int32(i)}
+		order[i] = Ranked{^uint64(items[i].Load), int32(i)}
 	}
-	slices.SortFunc(order, func(a, b ranked) int {
-		if a.load != b.load {
-			return cmp.Compare(b.load, a.load)
-		}
-		return cmp.Compare(items[a.item].ID, items[b.item].ID)
-	})
+	Rank(order, func(a, b int32) int { return cmp.Compare(items[a].ID, items[b].ID) })
 	for i := 1; i < len(order); i++ {
-		if id := items[order[i].item].ID; order[i].load == order[i-1].load && id == items[order[i-1].item].ID {
+		if id := items[order[i].Item].ID; order[i].Key == order[i-1].Key && id == items[order[i-1].Item].ID {
 			return nil, fmt.Errorf("partitioning %q: it is there twice", id)
 		}
 	}

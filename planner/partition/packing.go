@@ -22,29 +22,29 @@ type packing struct {
 }
 
 // pack places the fixed items, then the others in order.
-func pack(items []Item, order []ranked, b Bounds, s span) *packing {
+func pack(items []Item, order []Ranked, b Bounds, s span) *packing {
 	p := &packing{items: items, b: b, span: s, of: make([]int, len(items))}
 	p.open = make(heap, 0, max(s.open, min(s.most, 16)))
 	for _, bn := range p.fixed(order) {
 		p.add(bn)
 	}
 	for _, o := range order {
-		if items[o.item].Replica == Free {
-			p.place(int(o.item))
+		if items[o.Item].Replica == Free {
+			p.place(int(o.Item))
 		}
 	}
 	return p
 }
 
 // fixed returns the replicas that are open from the start, with the fixed items on them.
-func (p *packing) fixed(order []ranked) []bin {
+func (p *packing) fixed(order []Ranked) []bin {
 	bins := make([]bin, p.span.open)
 	for i := range bins {
 		bins[i].replica = int32(i)
 	}
 	for _, o := range order {
-		if it := &p.items[o.item]; it.Replica != Free {
-			p.put(&bins[it.Replica], int(o.item), Pin)
+		if it := &p.items[o.Item]; it.Replica != Free {
+			p.put(&bins[it.Replica], int(o.Item), Pin)
 		}
 	}
 	return bins

@@ -129,8 +129,13 @@ func (a *Arrivals) AllFull() bool {
 	return true
 }
 
-// Took counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to each other.
-func (a *Arrivals) Took(replica int) {
+// Took counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to each other, and
+// the next Secret of its server joins it.
+func (a *Arrivals) Took(server string, replica int) {
+	hash := plan.ServerHash(server)
+	if _, known := a.servers[hash]; !known && server != "" {
+		a.servers[hash] = replica
+	}
 	if a.places == nil || replica < 0 || replica >= len(a.places) {
 		return
 	}

@@ -96,12 +96,47 @@ func TestSeveralThatAreCountedKeepTheBound(t *testing.T) {
 		for i := range rapid.IntRange(0, 20).Draw(t, "new") {
 			roomy := func(r int) bool { return has[r] < most && !slices.Contains(p.Cordoned, r) }
 			some := slices.ContainsFunc(indexes(n), roomy)
-			to := a.Place(fmt.Sprint("https://new-", i), NoReplica, nil)
+			server := fmt.Sprint("https://new-", i)
+			to := a.Place(server, NoReplica, nil)
 			if some && !roomy(to) {
 				t.Fatalf("the %dth goes to replica %d, of %v clusters, %d at most, %v cordoned", i+1, to, has, most, p.Cordoned)
 			}
 			has[to]++
-			a.Took(to)
+			a.Took(server, to)
+		}
+	})
+}
+
+// TestTheSecretsOfOneNewServerMeet: whatever the plan, those that come before the next one have one replica: asked each for itself, as
+// a webhook is, and one after the other, as the planner does.
+func TestTheSecretsOfOneNewServerMeet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(t, "replicas")
+		replicas := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, n, rapid.ID)
+		p := plan.Plan{Replicas: n, MaxClusters: rapid.IntRange(0, 4).Draw(t, "most"), Clusters: map[string]plan.Row{},
+			Cordoned: replicas.Draw(t, "cordoned"), Full: replicas.Draw(t, "full"),
+			Groups: map[string]plan.ClusterGroup{"hubs": {Apart: "tier=hub", At: replicas.Draw(t, "hubs")},
+				"pay": {Together: "team=pay", At: replicas.Draw(t, "pay")}}}
+		for i := range rapid.IntRange(0, 12).Draw(t, "clusters") {
+			load := rapid.SampledFrom([]string{"", "1", "7"}).Draw(t, "load")
+			p.Clusters[fmt.Sprint("c", i)] = plan.Row{Replica: rapid.IntRange(0, n-1).Draw(t, "at"), Load: load,
+				Server: plan.ServerHash(fmt.Sprint("https://c", i))}
+		}
+		webhook, planner := NewArrivals(plan.NewView(p.Clone(), nil)), NewArrivals(plan.NewView(p, nil))
+		first := map[string]int{} // what the planner answered, by server
+		for range rapid.IntRange(1, 20).Draw(t, "new") {
+			server := fmt.Sprint("https://new-", rapid.IntRange(0, 3).Draw(t, "server"))
+			groups := rapid.SampledFrom([][]string{nil, {"hubs"}, {"pay"}, {"hubs", "pay"}}).Draw(t, "groups")
+			spelled := server + rapid.SampledFrom([]string{"", "/"}).Draw(t, "spelled")
+			if a, b := webhook.Place(server, NoReplica, groups), webhook.Place(spelled, NoReplica, groups); a != b {
+				t.Fatalf("the webhook has one Secret of %s on replica %d, and one of %s on %d", server, a, spelled, b)
+			}
+			to := planner.Place(spelled, NoReplica, groups)
+			planner.Took(spelled, to)
+			if before, known := first[server]; known && before != to {
+				t.Fatalf("the planner has one Secret of %s on replica %d, and the next on %d", server, before, to)
+			}
+			first[server] = to
 		}
 	})
 }

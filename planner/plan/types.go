@@ -162,7 +162,8 @@ func (g ClusterGroup) Selector() string { return cmp.Or(g.Apart, g.Together) }
 // resources. The plan has to say so since a write to the workload's scale does not show its annotations. Cordoned are the
 // replicas that people want empty, ascending, and Groups are partition.groups by name: both decide where a new cluster goes.
 // So do MaxClusters, how many clusters a replica may have (0 = any number), and Full, ascending: the replicas that have as many, or no
-// memory for one more. While another replica may have it a new cluster goes there; a webhook that does not know the two goes by neither.
+// memory or capacity for one more. While another replica may have it a new cluster goes there; a webhook that does not know the two goes
+// by neither.
 // NextControllerReplicas is what the env becomes with the next change of the pod template that anybody makes, and what it is held at
 // from then on; 0 = nothing waits for one. A webhook that does not know it leaves the env as it is.
 // Resources are what the pod template is held at, Sizes what running pods are; a plan has at most one of them.

@@ -2,6 +2,7 @@
 package sharding
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"strconv"
@@ -38,16 +39,19 @@ const Nobody = -1
 // owner. The rules are those of controller/sharding in argo-cd v3.2.11, and testdata/owners.json.gz proves them; that
 // skip-reconcile leaves a cluster to nobody is newer than that.
 func Owners(clusters []discover.Cluster, a Algorithm, replicas int, apps map[string]int) []int {
-	known := distinct(clusters)
-	byServer := make(map[string]int, len(known))
+	known, first := distinct(clusters)
+	if a == RoundRobin || a == ConsistentHashing { // the others do not depend on the order
+		slices.SortStableFunc(known, func(i, j int) int { return cmp.Compare(clusterID(&clusters[i]), clusterID(&clusters[j])) })
+	}
 	computed := owners(clusters, known, a, replicas, apps)
+	of := make([]int, len(clusters)) // for the first of each server
 	for k, i := range known {
-		byServer[clusters[i].Shard.Server] = effective(clusters[i].Explicit, computed[k], replicas)
+		of[i] = effective(clusters[i].Explicit, computed[k], replicas)
 	}
 	result := make([]int, len(clusters))
-	for i, c := range clusters {
-		result[i] = byServer[c.Shard.Server]
-		if c.Skip {
+	for i := range clusters {
+		result[i] = of[first[i]]
+		if clusters[i].Skip {
 			result[i] = Nobody
 		}
 	}
@@ -75,34 +79,24 @@ func effective(explicit discover.ShardValue, computed, replicas int) int {
 	return computed
 }
 
-// distinct are the indexes of the first cluster of each server, in the order of Argo CD's cluster IDs: the Secrets'
-// UIDs.
-func distinct(clusters []discover.Cluster) []int {
-	seen := make(map[string]bool, len(clusters))
-	indexes := make([]int, 0, len(clusters))
-	for i, c := range clusters {
-		if !seen[c.Shard.Server] {
-			seen[c.Shard.Server] = true
+// distinct are the indexes of the first cluster of each server, and for every cluster which one that is.
+func distinct(clusters []discover.Cluster) (indexes, first []int) {
+	seen := make(map[string]int, len(clusters))
+	indexes, first = make([]int, 0, len(clusters)), make([]int, len(clusters))
+	for i := range clusters {
+		at, known := seen[clusters[i].Shard.Server]
+		if !known {
+			at = i
+			seen[clusters[i].Shard.Server] = i
 			indexes = append(indexes, i)
 		}
+		first[i] = at
 	}
-	slices.SortStableFunc(indexes, func(i, j int) int {
-		return compareIDs(clusters[i], clusters[j])
-	})
-	return indexes
+	return indexes, first
 }
 
-func compareIDs(a, b discover.Cluster) int {
-	if x, y := clusterID(a), clusterID(b); x != y {
-		if x < y {
-			return -1
-		}
-		return 1
-	}
-	return 0
-}
-
-func clusterID(c discover.Cluster) string {
+// clusterID is Argo CD's ID of a cluster, by which it orders them: its Secret's UID.
+func clusterID(c *discover.Cluster) string {
 	if c.Implicit {
 		return ""
 	}
@@ -125,9 +119,9 @@ func owners(clusters []discover.Cluster, known []int, a Algorithm, replicas int,
 		case RoundRobin:
 			result[k] = k % replicas
 		case ConsistentHashing:
-			result[k] = r.place(clusterID(clusters[i]), apps[clusters[i].Shard.Server])
+			result[k] = r.place(clusterID(&clusters[i]), apps[clusters[i].Shard.Server])
 		default:
-			result[k] = legacyOwner(clusterID(clusters[i]), replicas)
+			result[k] = legacyOwner(clusterID(&clusters[i]), replicas)
 		}
 	}
 	return result

@@ -57,7 +57,7 @@ func decideCluster(s *inforce.State, r Request, object, old objects.Secret) Verd
 		return v
 	}
 	if why == plan.Assigned && !s.View.Stays(old.Replica()) && s.Arrivals.AllFull() {
-		said := fmt.Sprintf("ballast: every replica is full (clusters or memory), this one goes to %d", replica)
+		said := fmt.Sprintf("ballast: every replica is full (clusters, memory, load), this one goes to %d", replica)
 		v.warn(said+"; raise the limits or partition.maxReplicas", said)
 	}
 	v.holdShard(s, name, strconv.Itoa(replica), why, object, old)

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +12,7 @@ import (
 
 // A new cluster goes where there is room, and where there is none it is not refused: its writer is told.
 func TestANewClusterGoesWhereThereIsRoom(t *testing.T) {
-	const warning = "ballast: every replica is full (clusters or memory), this one goes to 0; raise the limits or partition.maxReplicas"
+	const warning = "ballast: every replica is full (clusters, memory, load), this one goes to 0; raise the limits or partition.maxReplicas"
 	for name, tc := range map[string]struct {
 		full      []int
 		cordoned  []int
@@ -43,5 +44,30 @@ func TestANewClusterGoesWhereThereIsRoom(t *testing.T) {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Two Secrets of one new server that are written one after the other, however they spell it, have one replica: the answer rests on the
+// plan and the server, not on the name.
+func TestTwoSecretsOfOneNewServerHaveOneReplica(t *testing.T) {
+	for name, change := range map[string]func(*plan.Plan){
+		"none is full":      func(*plan.Plan) {},
+		"two are":           func(p *plan.Plan) { p.Full = []int{0, 2} },
+		"all are":           func(p *plan.Plan) { p.Full = []int{0, 1, 2, 3} },
+		"one has one place": func(p *plan.Plan) { p.MaxClusters, p.Full = 2, []int{1, 2, 3} },
+		"two are cordoned":  func(p *plan.Plan) { p.Cordoned = []int{1, 3} },
+	} {
+		s := withPlan(nil, change)
+		for i := range 40 {
+			server := fmt.Sprintf("https://new-%d.example", i)
+			answer := func(name, server string) []Field {
+				object := cluster("")
+				object.Server = server
+				return Cluster(s, Request{Create: true, Namespace: "argocd", Name: name}, object, objects.Secret{}).Enforced
+			}
+			if diff := cmp.Diff(answer("first", server), answer("second", server+"/")); diff != "" {
+				t.Errorf("%s: two Secrets of %s (-first +second):\n%s", name, server, diff)
+			}
+		}
 	}
 }

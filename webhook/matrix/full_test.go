@@ -18,7 +18,7 @@ func (s *site) fullReplicas(t *testing.T) {
 		if len(full) == 4 {
 			p.Cordoned = []int{0, 1, 3}
 			want.Warnings = []string{
-				"ballast: every replica is full (clusters or memory), this one goes to 2; raise the limits or partition.maxReplicas"}
+				"ballast: every replica is full (clusters, memory, load), this one goes to 2; raise the limits or partition.maxReplicas"}
 		}
 		s.decide(t, p, "")
 		s.run(t, table{

@@ -3,25 +3,32 @@ package adopt
 import (
 	"slices"
 
+	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
 // SayFull writes into the plan which replicas take no new cluster while another one does: those that have as many clusters as they
-// may, and those without the memory for one more. Target is where a rollout takes clusters: they count there already. While a
-// discovery is refused the list stays as it is.
-func SayFull(g *ground.Ground, target map[string]int) {
+// may, and those without the memory, or the capacity, for one more. Capacity is what people say that a replica may carry, 0 for
+// nothing; loads are of the fleet's clusters, nil while nothing is known. Target is where a rollout takes clusters: they count there
+// already. While a discovery is refused the list stays as it is.
+func SayFull(g *ground.Ground, target map[string]int, capacity plan.Load, loads []plan.Load) {
 	if g.Partial {
 		return
 	}
+	var before []int
+	if g.In.InForce != nil {
+		before = g.In.InForce.Full
+	}
 	g.Next.Full = nil
-	most, memory := g.MostClusters(), memoryOf(g)
-	if most == 0 && g.InUse == nil {
+	most, memory, load := g.MostClusters(), memoryOf(g), loadOf(g, capacity, loads)
+	if most == 0 && memory == nil && load == nil {
 		return
 	}
-	for replica, b := range binsOf(g, target) {
-		full := most > 0 && b.Clusters >= most || memory.full(b, slices.Contains(memory.before, replica))
+	for replica, b := range binsOf(g, target, loads) {
+		was := slices.Contains(before, replica)
+		full := most > 0 && b.Clusters >= most || memory.full(int64(b.Memory), was) || load.full(int64(b.Load), was)
 		if full && len(g.Next.Full) < mostListed {
 			g.Next.Full = append(g.Next.Full, replica)
 		}
@@ -29,15 +36,19 @@ func SayFull(g *ground.Ground, target map[string]int) {
 }
 
 // binsOf are the replicas that new clusters may come to, with all that they have, and what a rollout or a pin brings them.
-func binsOf(g *ground.Ground, target map[string]int) []placement.Bin {
+func binsOf(g *ground.Ground, target map[string]int, loads []plan.Load) []placement.Bin {
 	bins := make([]placement.Bin, plan.NewView(plan.Plan{Replicas: g.Next.Replicas, Rollout: g.Next.Rollout}, nil).Stable())
 	for i, c := range g.Fleet.Clusters {
 		at := g.Standing(i)
 		on := []int{at, comesTo(g.Next.Rollout, target, c.Shard.ID, at), g.Firm(i).At}
 		slices.Sort(on)
+		load := plan.Load(0)
+		if loads != nil {
+			load = loads[i]
+		}
 		for _, replica := range slices.Compact(on) {
 			if replica >= 0 && replica < len(bins) {
-				bins[replica].Clusters++
+				bins[replica] = bins[replica].With(load, 1)
 				bins[replica].Memory = bins[replica].Memory.Plus(g.InUse.Takes(i))
 			}
 		}
@@ -59,49 +70,65 @@ func comesTo(r *plan.Rollout, target map[string]int, name string, at int) int {
 	return at
 }
 
-// memory says which replicas have none for one more cluster. What a new one takes nobody knows: it counts as one of the mean.
-type memory struct {
-	mean, high, low plan.Bytes // of all that take any, and what is too much of a replica, and little enough again
-	before          []int      // replicas that were full
+// brim is how far a replica may be filled, with load or with memory: from high on it is full, until it is at low again, so that what
+// jitters between the two is not written anew. What a new cluster brings nobody knows: it counts as one of the mean of all that bring
+// any. Nil bounds nothing.
+type brim struct {
+	mean, high, low int64
+	unknown         bool // what replicas have: what was full stays so
 }
 
-// memoryOf goes by the shares above which clusters leave a replica, and up to which it takes on others': what jitters between the
-// two is not written anew.
-func memoryOf(g *ground.Ground) (m memory) {
+// memoryOf goes by the shares above which clusters leave a replica, and up to which it takes on others'.
+func memoryOf(g *ground.Ground) *brim {
 	if g.InUse == nil {
-		return m
+		return nil
 	}
-	if g.In.InForce != nil {
-		m.before = g.In.InForce.Full
-	}
-	m.high, m.low = g.InUse.Room, g.InUse.Room
+	b := &brim{mean: meanOf(g.InUse.Of), high: int64(g.InUse.Room), low: int64(g.InUse.Room)}
 	if s := g.In.Config.Partition.Sticky; s != nil {
-		m.high, m.low = m.high.Share(loadOf(s.High.Float())), m.low.Share(loadOf(s.Low.Float()))
+		b.high, b.low = int64(g.InUse.Room.Share(shareOf(s.High))), int64(g.InUse.Room.Share(shareOf(s.Low)))
 	}
-	var n plan.Bytes
-	for _, bytes := range g.InUse.Of {
-		if bytes > 0 {
-			m.mean, n = m.mean.Plus(bytes), n+1
-		}
-	}
-	m.mean /= max(n, 1)
-	return m
+	return b
 }
 
-// loadOf is a share, which the configuration bounds.
-func loadOf(share float64) plan.Load {
-	l, err := plan.NewLoad(share)
+// loadOf goes by the same shares, of the capacity. LPT knows none of them, and deals the fleet anew in any case.
+func loadOf(g *ground.Ground, capacity plan.Load, loads []plan.Load) *brim {
+	s := g.In.Config.Partition.Sticky
+	if s == nil || capacity == 0 {
+		return nil
+	}
+	room := plan.Bytes(capacity) // of which a share is taken in the same way
+	return &brim{mean: meanOf(loads), high: int64(room.Share(shareOf(s.High))), low: int64(room.Share(shareOf(s.Low))), unknown: loads == nil}
+}
+
+// shareOf is a share, which the configuration bounds.
+func shareOf(d config.Decimal) plan.Load {
+	l, err := plan.NewLoad(d.Float())
 	if err != nil {
 		return plan.LoadUnit
 	}
 	return l
 }
 
-// full reports whether a replica has no memory for one more. One that has nothing takes any: no other would do better.
-func (m memory) full(b placement.Bin, before bool) bool {
-	most := m.high
-	if before {
-		most = m.low
+// meanOf is the mean of those above 0.
+func meanOf[T plan.Load | plan.Bytes](amounts []T) int64 {
+	sum, n := plan.Load(0), plan.Load(0)
+	for _, amount := range amounts {
+		if amount > 0 {
+			sum, n = sum.Plus(plan.Load(amount)), n+1
+		}
 	}
-	return b.Memory > 0 && b.Memory.Plus(m.mean) > most
+	return int64(sum / max(n, 1))
+}
+
+// full reports whether a replica has no room for one more. One that has nothing takes any: no other would do better.
+func (b *brim) full(has int64, before bool) bool {
+	switch {
+	case b == nil:
+		return false
+	case b.unknown:
+		return before
+	case before:
+		return has > 0 && int64(plan.Load(has).Plus(plan.Load(b.mean))) > b.low
+	}
+	return has > 0 && int64(plan.Load(has).Plus(plan.Load(b.mean))) > b.high
 }

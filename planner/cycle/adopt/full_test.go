@@ -2,14 +2,17 @@ package adopt
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -79,7 +82,7 @@ func TestWhoIsFull(t *testing.T) {
 			ground: with(within(10, 9, 10, 0), func(g *ground.Ground) { g.In.Config.Partition.Sticky = nil }), want: []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			SayFull(test.ground, test.target)
+			SayFull(test.ground, test.target, 0, nil)
 			if diff := cmp.Diff(test.want, test.ground.Next.Full); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -90,8 +93,77 @@ func TestWhoIsFull(t *testing.T) {
 func TestWhoIsFullStaysWhileADiscoveryIsRefused(t *testing.T) {
 	g := filled(1, 1)
 	g.Partial, g.Next.Full = true, []int{1}
-	SayFull(g, nil)
+	SayFull(g, nil, plan.LoadUnit, nil)
 	if diff := cmp.Diff([]int{1}, g.Next.Full); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestWhoHasNoCapacityForOneMore: each cluster has a load of 1; high is 0.9 of the capacity, and low half of it.
+func TestWhoHasNoCapacityForOneMore(t *testing.T) {
+	const one = plan.LoadUnit
+	for name, test := range map[string]struct {
+		before   []int
+		capacity plan.Load
+		unknown  bool // nothing is measured
+		lpt      bool
+		want     []int
+	}{
+		"without a capacity":                    {},
+		"above high with one more":              {capacity: 10 * one, want: []int{0}},
+		"which was full is so until low":        {capacity: 10 * one, before: []int{1, 2}, want: []int{0, 1}},
+		"one that has nothing takes any":        {capacity: one, want: []int{0, 1, 2}},
+		"what was full stays so without a load": {capacity: 10 * one, before: []int{2}, unknown: true, want: []int{2}},
+		"lpt knows no shares of it":             {capacity: 10 * one, lpt: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := filled(9, 8, 4, 0)
+			if g.In.InForce = (&plan.Plan{Full: test.before}); !test.lpt {
+				g.In.Config.Partition.Sticky = &config.Sticky{High: "0.9", Low: "0.5"}
+			}
+			loads := slices.Repeat([]plan.Load{one}, len(g.Fleet.Clusters))
+			if test.unknown {
+				loads = nil
+			}
+			SayFull(g, nil, test.capacity, loads)
+			if diff := cmp.Diff(test.want, g.Next.Full); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNoNewClusterComesAboveTheCapacity: whatever replicas carry, a new cluster of the mean load brings none above it while it brings
+// another one, that may have it, no higher than low.
+func TestNoNewClusterComesAboveTheCapacity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := filled(rapid.SliceOfN(rapid.IntRange(0, 6), 1, 5).Draw(t, "clusters")...)
+		g.In.Config.Partition.Sticky = &config.Sticky{High: "0.9", Low: "0.5"}
+		loads, on, sum, n := make([]plan.Load, len(g.Fleet.Clusters)), make([]plan.Load, g.Next.Replicas), plan.Load(0), plan.Load(0)
+		for i, at := range g.Owners {
+			if loads[i] = plan.Load(rapid.IntRange(0, 100).Draw(t, "load")); loads[i] > 0 {
+				on[at], sum, n = on[at]+loads[i], sum+loads[i], n+1
+			}
+			g.Next.Clusters[g.Fleet.Clusters[i].Shard.ID] = plan.Row{Replica: at, Load: loads[i].String()}
+		}
+		mean, capacity := sum/max(n, 1), plan.Load(rapid.IntRange(1, 500).Draw(t, "capacity"))
+		g.In.InForce = &plan.Plan{Full: rapid.SliceOfNDistinct(rapid.IntRange(0, 4), 0, 3, rapid.ID).Draw(t, "full before")}
+		g.Next.Cordoned = rapid.SliceOfNDistinct(rapid.IntRange(0, g.Next.Replicas-1), 0, g.Next.Replicas-1, rapid.ID).Draw(t, "cordoned")
+		SayFull(g, nil, capacity, loads)
+		roomy := func(replica int) bool {
+			return !slices.Contains(g.Next.Cordoned, replica) && (on[replica]+mean)*2 <= capacity
+		}
+		some := false
+		for replica := range on {
+			some = some || roomy(replica)
+		}
+		arrivals := placement.NewArrivals(plan.NewView(g.Next, nil))
+		for i := range 20 {
+			to := arrivals.Place(fmt.Sprint("https://new-", i), placement.NoReplica, nil)
+			if above := on[to] > 0 && on[to]+mean > capacity; some && above {
+				t.Fatalf("a new cluster comes to replica %d, of %v, and one of the mean is %d; the capacity is %d, and %v are full",
+					to, on, mean, capacity, g.Next.Full)
+			}
+		}
+	})
 }

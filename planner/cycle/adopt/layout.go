@@ -119,21 +119,34 @@ func (l layout) bytes() map[string]int {
 	return bytes
 }
 
-// place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous.
+// place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous. The Secret that
+// leads its server comes first, and the others join it.
 func (l layout) place(clusters []int) {
 	if len(clusters) == 0 {
 		return
 	}
 	arrivals := placement.NewArrivals(plan.NewView(l.Next.Clone(), l.Pins))
-	for _, i := range clusters {
+	for _, i := range l.leadersFirst(clusters) {
 		c, current := l.Fleet.Clusters[i], placement.NoReplica
 		if c.Explicit.State == discover.ShardValid {
 			current = c.Explicit.N
 		}
 		to := arrivals.Place(c.Shard.Server, current, arrivals.Groups(labels.Set(c.Labels.Set())))
-		arrivals.Took(to)
+		arrivals.Took(c.Shard.Server, to)
 		l.Next.Clusters[c.Shard.ID] = plan.Row{Replica: to}
 	}
+}
+
+// leadersFirst keeps the order of those that lead a server, and of those that follow.
+func (l layout) leadersFirst(clusters []int) (order []int) {
+	for _, follows := range []bool{false, true} {
+		for _, i := range clusters {
+			if l.Fleet.Clusters[i].Follows == follows {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
 }
 
 // forgetAfter is how long a row outlives its Secret: long enough for a Secret that is deleted and created again, by a

@@ -29,7 +29,7 @@ func (e evidence) weigh(g *ground.Ground) {
 		m.Evidence = memory.Evidence{}
 		return
 	}
-	if configured := division.Bounds(g).Capacity; configured > 0 {
+	if configured := division.Capacity(g); configured > 0 {
 		m.Evidence = memory.Evidence{}
 		e.Out.Line = lineOf(configured, fullest, seen.Fullest)
 		e.Out.Line.Configured = true

@@ -29,15 +29,24 @@ func Bounds(g *ground.Ground) partition.Bounds {
 		b.Fixed = max(g.Next.Replicas, 1) // another number could not be brought about
 		b.MaxReplicas = max(b.MaxReplicas, b.Fixed)
 	}
-	if weights := len(g.In.Config.Size.Weights) > 0; p.Capacity != nil && !weights { // else it is where growth is counted from
-		if capacity, err := plan.NewLoad(p.Capacity.Float()); err == nil {
-			b.Capacity = capacity
-		}
-	}
+	b.Capacity = Capacity(g)
 	if b.Fixed == 0 && b.Capacity == 0 {
 		b.Fixed = cmp.Or(g.Weighed, countAsItIs(g, b))
 	}
 	return b
+}
+
+// Capacity is what people say that a replica may carry; 0: nothing, or it is where growth is counted from.
+func Capacity(g *ground.Ground) plan.Load {
+	configured := g.In.Config.Partition.Capacity
+	if configured == nil || len(g.In.Config.Size.Weights) > 0 {
+		return 0
+	}
+	capacity, err := plan.NewLoad(configured.Float())
+	if err != nil {
+		return 0
+	}
+	return capacity
 }
 
 // countAsItIs is the number of replicas where nothing that a person wrote asks for another: what one cluster makes says

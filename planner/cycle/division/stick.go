@@ -53,13 +53,7 @@ func (d *Division) stick(g *ground.Ground, b partition.Bounds, loads []plan.Load
 	}
 	d.Answer, d.Drain, d.line, d.Low, d.Even = answer.Partition, answer.Drain, answer.High, answer.Low, answer.Even
 	d.Offers, d.Over = map[int]evaluate.Offer{}, answer.Over
-	has := map[int]int{}
-	for _, replica := range p.Now {
-		has[replica]++
-	}
-	for _, m := range answer.Moves {
-		d.count(m, has[m.Sake] == 0)
-	}
+	d.countAll(answer.Moves, p.Now)
 	d.saved(answer)
 	for k, u := range d.groups {
 		d.Musts += g.Units().Scattered(u, p.Now[k], d.Answer.Of[k])
@@ -112,6 +106,20 @@ func share(d config.Decimal) plan.Load {
 
 // dipped is by how much less a replica is worth filling that has clusters: it may have little for an hour only.
 const dipped = 8
+
+// countAll adds what the moves cost.
+func (d *Division) countAll(moves []sticky.Move, now []int) {
+	if len(moves) == 0 {
+		return // as nearly always
+	}
+	has := map[int]bool{}
+	for _, replica := range now {
+		has[replica] = true
+	}
+	for _, m := range moves {
+		d.count(m, !has[m.Sake])
+	}
+}
 
 // count adds what a move costs to the account of the replica for whose sake it is. One that fills a replica which has
 // nothing saves the load that it brings there.

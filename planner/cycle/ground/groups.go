@@ -71,12 +71,25 @@ func markApart(fleet discover.Fleet, groups []Group) {
 // Regroup finds the groups' clusters, and has those stay together that are: whatever moves one of them from now on moves
 // the others of its replica. What stands elsewhere joins them by the partition, in waves and within the budget.
 func (g *Ground) Regroup() {
+	if len(g.Groups) == 0 && !anyBound(g.Fleet) {
+		return
+	}
 	markApart(g.Fleet, g.Groups)
 	joined := g.Units().Links(g.Groups, func(i int) int { return g.Standing(i) })
 	for i := range g.Fleet.Clusters {
 		g.Fleet.Clusters[i].Bound = joined.Leads(g.Fleet.Clusters[i])
 	}
 	g.Beside = standing.Servers(g.Fleet)
+}
+
+// anyBound reports whether groups have any of the clusters.
+func anyBound(fleet discover.Fleet) bool {
+	for i := range fleet.Clusters {
+		if c := &fleet.Clusters[i]; c.Bound != "" || c.Apart != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Units are what has to be on one replica, or apart, by servers and groups.
@@ -181,7 +194,7 @@ func (t Units) Home(u discover.Unit, loads []plan.Load) int {
 
 // Scattered is how many servers of a unit have another replica than the one that it goes to, though it stands there.
 func (t Units) Scattered(u discover.Unit, home, to int) (servers int) {
-	if home != to {
+	if home != to || len(u.Clusters) == 1 {
 		return 0
 	}
 	counted := map[string]bool{}

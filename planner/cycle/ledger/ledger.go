@@ -143,21 +143,33 @@ func RatesOf(in input.Inputs) []change.Rate {
 // Who may create Secrets must not lift the budget by it, nor by one of another's server that nobody may write. What is gone is known
 // while a discovery is refused, and counts by its rows.
 func fleetSize(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
+	counts, isKnown := make([]bool, len(fleet.Clusters)), known.HasInOrder()
+	for i := range fleet.Clusters {
+		cl := &fleet.Clusters[i]
+		moved := standing.Managed(*cl) && !cl.Alone
+		counts[i] = moved && isKnown(cl.Shard.ID)
+	}
 	gone := unseenRows(fleet, known, p)
-	names := func(yield func(string) bool) {
-		for _, cl := range fleet.Clusters {
-			moved := standing.Managed(cl) && !cl.Alone
-			if moved && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
-				return
-			}
-		}
-		for name := range gone {
-			if !yield(name) {
-				return
-			}
+	if len(gone) == 0 { // as nearly always
+		return unitsWith(fleet, counts)
+	}
+	names := slices.Collect(maps.Keys(gone))
+	for i, c := range counts {
+		if c {
+			names = append(names, fleet.Clusters[i].Shard.ID)
 		}
 	}
-	return beside.Count(names, func(name string) string { return gone[name].Server })
+	return beside.Count(slices.Values(names), func(name string) string { return gone[name].Server })
+}
+
+// unitsWith is how many servers have one of those clusters.
+func unitsWith(fleet discover.Fleet, those []bool) (n int) {
+	for _, u := range fleet.Units {
+		if slices.ContainsFunc(u.Clusters, func(i int) bool { return those[i] }) {
+			n++
+		}
+	}
+	return n
 }
 
 // unseenRows are the rows of known clusters that are gone, while that is not believed.

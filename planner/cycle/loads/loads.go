@@ -169,6 +169,9 @@ func Last(g *ground.Ground) map[string]plan.Load {
 // Held is what values of earlier cycles make of each cluster's load; nil: there are none. Where a value is divided by what all
 // others have, a cluster of which one is held is taken for one that nobody measures.
 func Held(c config.PlannerConfig, t measure.Table, loads []plan.Load, references map[string]string) []plan.Load {
+	if !slices.ContainsFunc(t.Columns, func(column measure.Column) bool { return slices.Contains(column.Flags, measure.Held) }) {
+		return nil // as nearly always
+	}
 	some, fresh := map[int]bool{}, t
 	fresh.Columns = slices.Clone(t.Columns)
 	for k, column := range t.Columns {
@@ -178,9 +181,6 @@ func Held(c config.PlannerConfig, t measure.Table, loads []plan.Load, references
 				fresh.Columns[k].Values[i], some[i] = 0, true
 			}
 		}
-	}
-	if len(some) == 0 {
-		return nil
 	}
 	made := make([]plan.Load, len(loads))
 	measured, _, problem := Of(c, fresh, references)

@@ -74,11 +74,12 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 	for _, p := range reported.Pods {
 		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
 	}
-	unserved := m.unserved()
+	unserved, known := m.unserved(), m.Out.Memory.Known.HasInOrder()
 	all := make(measure.Standings, len(m.Out.Fleet.Clusters))
-	for i, cl := range m.Out.Fleet.Clusters {
+	for i := range m.Out.Fleet.Clusters {
+		cl := &m.Out.Fleet.Clusters[i]
 		name := cl.Shard.ID
-		fresh := !m.Out.Memory.Known.Has(name)
+		fresh := !known(name)
 		s := measure.Standing{Uncounted: fresh, New: fresh, Moved: !m.In.Had(name, cl.Shard.Server), Replica: placement.NoReplica}
 		if row, planned := g.Next.Clusters[name]; planned {
 			s.Replica = row.Replica
@@ -106,9 +107,10 @@ func (m measuring) unserved() func(name string, replica int) bool {
 			moved[name] = true
 		}
 	}
+	works := standing.Working(m.In.Observed.Pods)
 	return func(name string, replica int) bool {
 		_, lost := before.Ownership.Lost[name]
-		down := m.In.Observed.Known && replica >= 0 && !standing.Works(m.In.Observed.Pods, replica)
+		down := m.In.Observed.Known && replica >= 0 && !works[replica]
 		return lost || down || moved[name]
 	}
 }
@@ -129,8 +131,9 @@ func Limit(m *outcome.Draft, g *ground.Ground) {
 // OfUnits are the loads of what stays together, but for clusters that nothing was measured of for as long as a value
 // is held.
 func OfUnits(out *outcome.Outcome, g *ground.Ground) []plan.Load {
-	var loads []plan.Load
-	for _, u := range g.Units().All() {
+	units := g.Units().All()
+	loads := make([]plan.Load, 0, len(units))
+	for _, u := range units {
 		var sum plan.Load
 		var err error
 		for _, i := range u.Clusters {
@@ -148,9 +151,13 @@ func OfUnits(out *outcome.Outcome, g *ground.Ground) []plan.Load {
 
 // forgotten reports whether a cluster's value of a metric that is believed is older than one is held.
 func forgotten(t measure.Table, i int) bool {
-	return !t.Frozen && slices.ContainsFunc(t.Columns, func(col measure.Column) bool {
-		return col.Flags[i] == measure.Held && t.At.Sub(time.UnixMilli(col.SampledAt[i])) > measure.HoldFor
-	})
+	for c := range t.Columns {
+		col := &t.Columns[c]
+		if col.Flags[i] == measure.Held && t.At.Sub(time.UnixMilli(col.SampledAt[i])) > measure.HoldFor {
+			return !t.Frozen
+		}
+	}
+	return false
 }
 
 // ofClusters are the answers of metrics that say something of clusters.

@@ -65,9 +65,11 @@ type referencing struct{ *outcome.Draft }
 func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 	totals := map[string]float64{}
 	for _, col := range r.Out.Table.Columns {
+		total := 0.0
 		for _, v := range col.Values {
-			totals[col.ID] += v
+			total += v
 		}
+		totals[col.ID] = total
 	}
 	m := &r.Out.Memory
 	if r.Out.Table.Frozen {

@@ -43,6 +43,7 @@ type Question struct {
 	Clusters  map[int]int                  // by replica, as far as it has any
 	Receivers map[int]bool                 // replicas that clusters are about to come to
 	Givers    map[int]bool                 // those that clusters are about to leave
+	Leavers   map[int]bool                 // those of them that clusters of the present wave have left
 	Over      map[int]bool                 // replicas that carry more than a person said that they may
 	Unmet     []diff.Unmet                 // pods that have not got the size that the plan held them at
 	Shut      Shut

@@ -15,6 +15,9 @@ import (
 // Bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
 // people's, what Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.
 func Bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
+	if len(v.Orphans) == 0 {
+		return nil
+	}
 	peoples := map[string]bool{}
 	for _, cl := range fleet.Clusters {
 		peoples[cl.Shard.ID] = cl.Immutable || cl.Unread || excused[cl.Shard.ID]

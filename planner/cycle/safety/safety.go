@@ -58,7 +58,7 @@ func (w *Watch) judgeOwners(g *ground.Ground) {
 	if len(w.In.Observed.Reported.Pods) == 0 {
 		return // nothing was seen, and nothing is forgotten
 	}
-	v := plan.NewView(g.Next.Clone(), g.Pins)
+	v := plan.NewView(g.Next, g.Pins) // which is asked before anything changes
 	intended := func(name string) (int, bool) {
 		replica, _, ok := v.Effective(name)
 		return replica, ok

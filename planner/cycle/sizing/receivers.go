@@ -1,6 +1,8 @@
 package sizing
 
 import (
+	"maps"
+
 	"ballast/planner/cycle/input"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
@@ -36,11 +38,23 @@ func GiversOf(p plan.Plan, target map[string]int) map[int]bool {
 				from[row.Replica] = true
 			}
 		}
-		if was, moved := r.Was[name]; moved && was != row.Replica {
-			from[was] = true
+	}
+	maps.Copy(from, leaversOf(p))
+	return from
+}
+
+// leaversOf are the replicas that clusters have left by the plan, in the wave under way.
+func leaversOf(p plan.Plan) map[int]bool {
+	if p.Rollout == nil {
+		return nil
+	}
+	left := map[int]bool{}
+	for name, was := range p.Rollout.Was {
+		if row, known := p.Clusters[name]; known && row.Replica != was {
+			left[was] = true
 		}
 	}
-	return from
+	return left
 }
 
 // Options is what is known of what pods can be given.

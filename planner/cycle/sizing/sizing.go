@@ -61,10 +61,13 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 	}
 	s.nodeCapUnknown()
 	s.noResize()
+	target := s.Out.Memory.Changes.Target
 	answer := resize.Decide(resize.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
-		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: ReceiversOf(g.Next, s.Out.Memory.Changes.Target), Givers: GiversOf(g.Next, s.Out.Memory.Changes.Target),
-		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: reading.RememberNodes(s.In)})
+		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas),
+		Receivers: ReceiversOf(g.Next, target), Givers: GiversOf(g.Next, target), Leavers: leaversOf(g.Next),
+		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next),
+		Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: reading.RememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
 	for _, p := range answer.Problems {
@@ -139,7 +142,7 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 
 // overCapacity are the replicas that carry more than a person said that they may.
 func (s sizing) overCapacity(g *ground.Ground) map[int]bool {
-	most := counting.MostLoad(s.Out.Counts, division.Bounds(g).Capacity)
+	most := counting.MostLoad(s.Out.Counts, division.Capacity(g))
 	over := map[int]bool{}
 	for _, r := range s.Out.Now {
 		if most > 0 && r.TotalLoad.Float() > most {

@@ -61,12 +61,13 @@ func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
 	seen := shownOwners(in, fleet, replicas)
-	for i, c := range fleet.Clusters {
-		owner, ok := seen[c.Shard.ID]
-		if ok && owner < replicas && !c.Skip && !c.Implicit {
-			owners[i] = owner
+	runs := Replicas(in.Workload)
+	for i := range fleet.Clusters {
+		c := &fleet.Clusters[i]
+		if shown := seen[i] != sharding.Nobody && seen[i] < replicas; shown && !c.Skip && !c.Implicit {
+			owners[i] = seen[i]
 		}
-		if owners[i] >= Replicas(in.Workload) {
+		if owners[i] >= runs {
 			owners[i] = sharding.Nobody // the env promises more replicas than run: nobody reconciles this cluster
 		}
 	}
@@ -82,12 +83,11 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	given := sharding.Owners(fleet.Clusters, Algorithm(in), ControllerReplicas(in.Workload), nil)
 	seen, confirmed := shownOwners(in, fleet, discover.MostReplicas), false
 	for i, c := range fleet.Clusters {
-		owner, shown := seen[c.Shard.ID]
 		byAlgorithm := !c.Skip && !c.Implicit && c.Explicit.State != discover.ShardValid
-		if !shown || !byAlgorithm {
+		if seen[i] == sharding.Nobody || !byAlgorithm {
 			continue
 		}
-		if owner != given[i] {
+		if seen[i] != given[i] {
 			return nil
 		}
 		confirmed = true
@@ -98,17 +98,18 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	return in.Workload.EnvSaid
 }
 
-// shownOwners is who has which cluster, by those that say so themselves, else by the metrics: those are some scrapes behind. Of several
-// that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
-func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) map[string]int {
-	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), map[string]int{}
-	for _, c := range fleet.Clusters {
-		owner, ok := seen[c.Shard.Server]
-		if asked, said := theOne(in.Observed.Reported.Clusters[c.Shard.ID].Owners, counted); said {
-			owner, ok = asked, true
+// shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
+// sharding.Nobody where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
+func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {
+	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), make([]int, len(fleet.Clusters))
+	for i := range fleet.Clusters {
+		c := &fleet.Clusters[i].Shard
+		owner, known := seen[c.Server]
+		if owners[i] = owner; !known {
+			owners[i] = sharding.Nobody
 		}
-		if ok {
-			owners[c.Shard.ID] = owner
+		if asked, said := theOne(in.Observed.Reported.Clusters[c.ID].Owners, counted); said {
+			owners[i] = asked
 		}
 	}
 	return owners

@@ -21,10 +21,9 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 	}
 	seen := shownOwners(in, fleet, replicas)
 	listed, all := accounts(in)
-	for _, c := range fleet.Clusters {
+	for i, c := range fleet.Clusters {
 		byRing := Managed(c) && !c.Skip && !c.Explicit.Decides()
-		owner, shown := seen[c.Shard.ID]
-		if !byRing || shown && owner < replicas {
+		if shown := seen[i] != sharding.Nobody && seen[i] < replicas; shown || !byRing {
 			continue
 		}
 		said := in.Observed.Reported.Clusters[c.Shard.ID]

@@ -135,3 +135,14 @@ func Fleet(in input.Inputs) discover.Fleet {
 func Works(pods []observed.Pod, replica int) bool {
 	return slices.ContainsFunc(pods, func(p observed.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
 }
+
+// Working are the replicas for which a pod works now, for whoever asks of every cluster.
+func Working(pods []observed.Pod) map[int]bool {
+	working := map[int]bool{}
+	for _, p := range pods {
+		if p.Ready && p.Claimed {
+			working[p.Replica] = true
+		}
+	}
+	return working
+}

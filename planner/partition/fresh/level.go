@@ -22,7 +22,9 @@ func (s *state) level() {
 			if r < 0 {
 				break
 			}
-			if !s.improve(r, order, down, &budget) {
+			if other := s.improve(r, order, down, &budget); other >= 0 {
+				s.reorder(order, r, other)
+			} else {
 				done[r] = true
 				if down && len(s.member[r]) > 1 {
 					break // the makespan is what it is
@@ -31,7 +33,6 @@ func (s *state) level() {
 					break
 				}
 			}
-			slices.SortFunc(order, s.byLoad)
 			budget -= s.n
 		}
 	}
@@ -53,6 +54,15 @@ func (s *state) byLoad(a, b int) int {
 	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
 }
 
+// reorder has two replicas where they belong by now, whose loads changed.
+func (s *state) reorder(order []int, a, b int) {
+	rest := slices.DeleteFunc(order, func(r int) bool { return r == a || r == b })
+	for _, r := range []int{a, b} {
+		at, _ := slices.BinarySearchFunc(rest, r, s.byLoad)
+		rest = slices.Insert(rest, at, r)
+	}
+}
+
 // extreme is the most loaded replica that is not done, or the least loaded.
 func (s *state) extreme(order []int, done []bool, down bool) int {
 	for k := range order {
@@ -70,8 +80,8 @@ func (s *state) extreme(order []int, done []bool, down bool) int {
 // partners bounds how many replicas are tried for an exchange.
 const partners = 24
 
-// improve exchanges items of r with the replica that differs most from it, else with the next.
-func (s *state) improve(r int, order []int, down bool, budget *int) bool {
+// improve exchanges items of r with the replica that differs most from it, else with the next. It answers which one; -1: none.
+func (s *state) improve(r int, order []int, down bool, budget *int) int {
 	for k := range min(partners, len(order)) {
 		other := order[k]
 		if !down {
@@ -86,10 +96,10 @@ func (s *state) improve(r int, order []int, down bool, budget *int) bool {
 		}
 		*budget -= len(s.member[high]) + len(s.member[low])
 		if s.exchange(high, low) {
-			return true
+			return other
 		}
 	}
-	return false
+	return -1
 }
 
 // exchange finds the one item of high and the one or none of low whose difference brings both nearest to each other.

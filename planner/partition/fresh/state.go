@@ -24,16 +24,24 @@ type state struct {
 }
 
 func newState(c *constraint.Setting, of []int, replicas int) *state {
-	s := &state{c: c, n: replicas, of: slices.Clone(of), order: make([]int32, len(of))}
-	for i := range s.order {
-		s.order[i] = int32(i)
-	}
-	slices.SortFunc(s.order, s.lighter)
+	s := &state{c: c, n: replicas, of: slices.Clone(of), order: lightestFirst(c)}
 	if c.Groups.Any() {
 		s.taken = constraint.Taken{}
 	}
 	s.count()
 	return s
+}
+
+func lightestFirst(c *constraint.Setting) []int32 {
+	all, order := make([]partition.Ranked, len(c.Loads)), make([]int32, len(c.Loads))
+	for i, load := range c.Loads {
+		all[i] = partition.Ranked{Key: uint64(load), Item: int32(i)}
+	}
+	partition.Rank(all, func(a, b int32) int { return cmp.Compare(c.Items[a].ID, c.Items[b].ID) })
+	for k := range all {
+		order[k] = all[k].Item
+	}
+	return order
 }
 
 // count adds up what is where.
