@@ -39,7 +39,7 @@ const (
 	defaultBudget      = 1200
 )
 
-// ApplyOutcome says what became of a step. The set is closed.
+// Outcome says what became of a step. The set is closed.
 type Outcome string
 
 // The outcomes of steps.
@@ -74,7 +74,7 @@ type Report struct {
 	Contested []Contested
 }
 
-// ApplierOptions make an Applier. Client writes; Reader reads past any cache; without a Nudger nobody is nudged. A
+// Options make an Applier. Client writes; Reader reads past any cache; without a Nudger nobody is nudged. A
 // Concurrency or BudgetPerMinute of 0 is the default.
 type Options struct {
 	Client          client.Client
@@ -93,7 +93,7 @@ type Applier struct {
 	limits unsized // since when it is known to lower no memory limit of a running pod
 }
 
-// NewApplier makes an Applier; its backoffs begin anew.
+// New makes an Applier; its backoffs begin anew.
 func New(o Options) *Applier {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

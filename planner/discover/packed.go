@@ -27,7 +27,7 @@ const (
 	packedLength
 )
 
-// packedYes are the letters of what holds for a packed Secret.
+// The letters of what holds for a packed Secret.
 const (
 	packedSkips     = "s"
 	packedUnmanaged = "u"

@@ -96,7 +96,7 @@ func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, er
 	return t.p, nil
 }
 
-// destination checks a Want: at least one replica, an env that lets each of them own its shard, and no row beyond.
+// destination checks a Proposal: at least one replica, an env that lets each of them own its shard, and no row beyond.
 func destination(now plan.Plan, next Proposal, mode string) (plan.Count, error) {
 	to := plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}
 	switch {

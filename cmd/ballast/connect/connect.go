@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// answerTimeout bounds each call of a person's command. Lists of 5,000 Secrets take a second or two.
+	// AnswerTimeout bounds each call of a person's command. Lists of 5,000 Secrets take a second or two.
 	AnswerTimeout = 30 * time.Second
-	// interruptGrace is how long a person's command may go on after it was interrupted.
+	// InterruptGrace is how long a person's command may go on after it was interrupted.
 	InterruptGrace = 2 * time.Second
 )
 

@@ -24,7 +24,7 @@ type Comparison struct {
 }
 
 // InForce says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
-// Secrets, the workload, the plan, the pins, break-glass, and of the memory what ReadSaved read.
+// Secrets, the workload, the plan, the pins, break-glass, and of the memory what memory.OfSaved read.
 func InForce(in input.Inputs) Comparison {
 	fleet := standing.Fleet(in)
 	c := Comparison{Pins: standing.Pins(in.Pins, fleet.Clusters)}
