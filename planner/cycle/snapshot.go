@@ -21,7 +21,7 @@ import (
 )
 
 // snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out
-// before it decides. Nothing changes it.
+// before it decides. They change nothing of it: decide fills it in, in order, and the Next of what begins is its last change.
 type snapshot struct {
 	*ground.Ground
 	loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing

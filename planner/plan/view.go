@@ -42,7 +42,8 @@ func (v *View) Stays(replica int) bool { return replica >= 0 && replica < v.stab
 func (v *View) Stable() int { return v.stable }
 
 // stableReplicas is the number of replicas that run before, during and after the rollout under way. New clusters and
-// pins keep to them, so that none waits for a replica to come or has to leave one that goes.
+// pins keep to them, so that none waits for a replica to come or has to leave one that goes. A count of 0 is a stop of
+// x0y, which passes: the other counts say how many there are.
 func stableReplicas(p Plan) int {
 	n := p.Replicas
 	if r := p.Rollout; r != nil {

@@ -161,7 +161,8 @@ type Situation struct {
 	Restart                     string    // in mode live: what its one restart waits for
 }
 
-// AtRest reports whether a plan is enforced and nothing is under way: gates tell people of something only then.
+// AtRest reports whether there is a plan in mode Enforce and nothing is under way: gates tell people of something only then, and
+// what stands below Mode and UnderWay in a Situation is worked out only then.
 func (s Situation) AtRest() bool {
 	enforced := !s.BreakGlass && s.Mode == plan.Enforce
 	return enforced && !s.First && !s.UnderWay
