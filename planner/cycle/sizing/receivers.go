@@ -16,8 +16,10 @@ func ReceiversOf(p plan.Plan, target map[string]int) map[int]bool {
 	}
 	to := map[int]bool{}
 	for name, row := range p.Clusters {
+		was, moving := r.Was[name] // of this wave: what moved in one before has arrived
 		for _, moves := range []map[string]int{target, r.Moves} {
-			if replica, goes := moves[name]; goes && (replica != row.Replica || r.Was[name] != replica) {
+			replica, goes := moves[name]
+			if arrives := moving && was != replica; goes && (arrives || replica != row.Replica) {
 				to[replica] = true
 			}
 		}
