@@ -115,9 +115,9 @@ func elsewhere(nowhere map[string]bool) []string {
 	}
 	const shown = 3
 	list := slices.Sorted(maps.Keys(nowhere))
-	words := make([]string, min(len(list), shown))
-	for i := range words {
-		words[i] = printable.Server(list[i])
+	var words []string
+	for _, server := range list[:min(len(list), shown)] {
+		words = append(words, printable.Server(server))
 	}
 	if more := len(list) - shown; more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
