@@ -13,7 +13,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/adopt cycle/division cycle/gate cycle/ground cycle/input cycle/member cycle/memory cycle/outcome cycle/problem cycle/resize cycle/standing decisions diff evaluate failover gz index measure normalize page partition partition/bars partition/constraint partition/exact partition/fresh partition/pack partition/sticky placement plan poll/pods replay replay/bill replay/instant replay/picture replay/trace rollout sharding sim/life size size/inputs size/peer telemetry trend)
+PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/adopt cycle/compare cycle/counting cycle/division cycle/explain cycle/gate cycle/ground cycle/input cycle/inuse cycle/ledger cycle/loads cycle/member cycle/memory cycle/outcome cycle/problem cycle/reading cycle/resize cycle/safety cycle/sizing cycle/standing decisions diff evaluate failover gz index measure normalize page partition partition/bars partition/constraint partition/exact partition/fresh partition/pack partition/sticky placement plan poll/pods replay replay/bill replay/instant replay/picture replay/trace rollout sharding sim/life size size/inputs size/peer telemetry trend)
 # Test files of other packages of which the same is true, or that weigh what the detector would add to: of those packages these tests
 # run without it, and all others with it.
 ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go webhook/amount_test.go

@@ -151,7 +151,7 @@ func scope(expr string) string {
 // label with many values.
 func TestTheAlertsUseWhatIsMeasured(t *testing.T) {
 	metrics := metricLabels(t)
-	code := strings.Join(slices.Concat(sources(t, "../planner/telemetry"), sources(t, "../planner/cycle"), sources(t, "../planner/change"), sources(t, "../planner/controller"), sources(t, "../webhook")), "")
+	code := strings.Join(slices.Concat(sources(t, "../planner/telemetry"), sources(t, "../planner/cycle"), sources(t, "../planner/cycle/*"), sources(t, "../planner/change"), sources(t, "../planner/controller"), sources(t, "../webhook")), "")
 	metrics["apiserver_admission_webhook_fail_open_count"] = []string{"name", "type", "job", "instance"} // of package k8s.io/apiserver/pkg/admission/metrics and of its scrape
 	use := regexp.MustCompile(`((?:ballast|apiserver)_[a-z_]+)(?:\{([^}]*)\})?`)
 	match := regexp.MustCompile(`([a-z_]+)=~?"([a-z|]+)"`)

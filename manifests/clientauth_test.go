@@ -19,17 +19,16 @@ const clientAuth = "testdata/client-auth"
 // TestClientAuthDemandsACertificateAndChangesNothingElse of the webhook or anything beside it.
 func TestClientAuthDemandsACertificateAndChangesNothingElse(t *testing.T) {
 	want, got := decode(t, build(t, overlays()["cert-manager"])), decode(t, build(t, clientAuth))
-	ca := got.ConfigMaps["ballast-client-ca"]
-	if ca.Namespace != "argocd" || !x509.NewCertPool().AppendCertsFromPEM([]byte(ca.Data["ca.crt"])) {
+	ca := got.Secrets["ballast-client-ca"]
+	if ca.Namespace != "argocd" || !x509.NewCertPool().AppendCertsFromPEM(ca.Data["ca.crt"]) {
 		t.Errorf("no CA is in %q of %s/%s", ca.Data, ca.Namespace, ca.Name)
 	}
-	delete(got.ConfigMaps, "ballast-client-ca")
+	delete(got.Secrets, "ballast-client-ca")
 	d := want.Deployments["ballast-webhook"]
 	pod := &d.Spec.Template.Spec
 	pod.Containers[0].Args = append(pod.Containers[0].Args, "--client-ca-file=/etc/ballast/client-ca/ca.crt", "--client-name=ballast-apiserver")
 	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "client-ca", MountPath: "/etc/ballast/client-ca", ReadOnly: true})
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "client-ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-		LocalObjectReference: corev1.LocalObjectReference{Name: "ballast-client-ca"}}}})
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "client-ca", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "ballast-client-ca"}}})
 	want.Deployments["ballast-webhook"] = d
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -129,4 +129,12 @@ tests:
   alert_rule_test:
   - {eval_time: 14m, alertname: BallastWatchBlind, exp_alerts: []}
   - {eval_time: 16m, alertname: BallastWatchBlind, exp_alerts: [{exp_labels: {severity: warning, namespace: argocd}}]}
+- interval: 1m # it is gone, and a pod elsewhere says that it looks
+  input_series:
+  - {series: 'ballast_watch_last_look_timestamp_seconds{namespace="argocd"}', values: '0+60x10'}
+  - {series: 'ballast_watch_last_look_timestamp_seconds{namespace="tenant"}', values: '1000000000000x500'}
+  alert_rule_test:
+  - {eval_time: 24m, alertname: BallastWatchBlind, exp_alerts: []}
+  - {eval_time: 27m, alertname: BallastWatchBlind, exp_alerts: [{exp_labels: {severity: warning, namespace: argocd}}]}
+  - {eval_time: 480m, alertname: BallastWatchBlind, exp_alerts: []}
 `

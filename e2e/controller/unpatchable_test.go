@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,5 +135,52 @@ func TestThePlansKeyIsToldToNobody(t *testing.T) {
 	b.cycles(l, 8)
 	if b.get(&secret, keySecret); string(secret.Data["key"]) != key {
 		t.Error("the key is not put back")
+	}
+}
+
+// TestNothingOfTheWorkloadKeepsTheFleetStopped: who may patch the workload or its status brings a time that JSON does not have, while
+// rollout.x0y has stopped every replica, so that the API server takes no usual patch of it any more; or leaves it no container that is the
+// controller's. Its replicas come back all the same.
+func TestNothingOfTheWorkloadKeepsTheFleetStopped(t *testing.T) {
+	const year10000, noContainer = "9999-12-31T23:59:59-12:00", "no container that is the controller's"
+	for name, bring := range map[string]func(*bed, *appsv1.StatefulSet) error{
+		"a condition of its status": func(b *bed, set *appsv1.StatefulSet) error {
+			return b.client.Status().Patch(b.ctx, set, client.RawPatch(types.MergePatchType,
+				[]byte(`{"status":{"conditions":[{"type":"x","status":"True","lastTransitionTime":"`+year10000+`"}]}}`)))
+		},
+		"the template's metadata": func(b *bed, set *appsv1.StatefulSet) error {
+			return b.client.Patch(b.ctx, set, client.RawPatch(types.MergePatchType,
+				[]byte(`{"spec":{"template":{"metadata":{"creationTimestamp":"`+year10000+`","deletionTimestamp":"`+year10000+`"}}}}`)))
+		},
+		noContainer: func(b *bed, set *appsv1.StatefulSet) error {
+			return b.client.Patch(b.ctx, set, client.RawPatch(types.MergePatchType,
+				[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"i","command":["/a"]},{"name":"b","image":"i"}]}}}}`)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1)
+			b.config.Rollout.Live, b.config.Rollout.Default = nil, nil
+			b.config.Rollout.X0Y = &config.X0YRollout{}
+			l, _ := b.start()
+			b.cycles(l, 2)
+			b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c000: 3\n" })
+			stopped := false
+			for range 30 {
+				b.cycles(l, 1)
+				if b.plan().Replicas == 0 && !stopped {
+					stopped = true
+					set := b.workload()
+					b.must(bring(b, set))
+					err := b.client.Patch(b.ctx, b.workload(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)))
+					if name != noContainer && !apierrors.IsInvalid(err) {
+						t.Errorf("a usual patch of the workload: %v, want Invalid", err)
+					}
+				}
+			}
+			p := b.plan()
+			if runs := *b.workload().Spec.Replicas; !stopped || runs != 4 || p.Replicas != 4 || p.Rollout != nil {
+				t.Errorf("stopped %t; the workload has %d replicas and the plan %d, rollout %v", stopped, runs, p.Replicas, p.Rollout)
+			}
+		})
 	}
 }

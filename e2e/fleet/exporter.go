@@ -23,6 +23,7 @@ type Exporter struct {
 	secrets   []Secret
 	pods      []pod
 	processes map[string]*process // by pod.key
+	late      map[string]bool     // servers whose clusters stay with the process that has them
 }
 
 // pod is one of the application-controller's.
@@ -56,10 +57,26 @@ func (e *Exporter) SetApps(c Cluster, apps int) {
 	}
 }
 
+// Late has these clusters, and no other one, stay with the process that has them, whatever their Secrets say meanwhile.
+func (e *Exporter) Late(clusters ...Cluster) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.late = map[string]bool{}
+	for _, c := range clusters {
+		e.late[trim(c.Server)] = true
+	}
+	e.look(e.secrets, e.pods)
+}
+
 // observe takes over what the API server shows now.
 func (e *Exporter) observe(secrets []Secret, pods []pod) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.look(secrets, pods)
+}
+
+// look is observe, under the lock.
+func (e *Exporter) look(secrets []Secret, pods []pod) {
 	e.secrets, e.pods = secrets, pods
 	alive := map[string]*process{}
 	for _, p := range pods {
@@ -70,7 +87,7 @@ func (e *Exporter) observe(secrets []Secret, pods []pod) {
 		if alive[p.key()] == nil {
 			alive[p.key()] = &process{pod: p.name, replicas: p.replicas, holdings: map[string]*holding{}}
 		}
-		alive[p.key()].hold(secrets, e.fleet.Of, e.now())
+		alive[p.key()].hold(secrets, e.fleet.Of, e.late, e.now())
 	}
 	e.processes = alive
 }

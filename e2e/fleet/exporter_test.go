@@ -168,6 +168,30 @@ func TestAMovedClusterKeepsItsCountersAndLosesItsGauges(t *testing.T) {
 	}
 }
 
+// What is late stays with the process that has it, and goes once it is not.
+func TestALateClusterStaysWhereItIs(t *testing.T) {
+	f, c := New(Options{Seed: 1, Clusters: 9}), newClock()
+	e := f.NewExporter(c.now)
+	pods := []pod{testPod("c-0", "a", 2), testPod("c-1", "b", 2)}
+	e.observe(secretsOf(f, "0"), pods)
+	giant := f.Of("https://prod-us-1.clusters.example.com:6443")
+	has := func() (all [2]Work) {
+		load := e.Load()
+		return [2]Work{load["c-0"], load["c-1"]}
+	}
+	whole := has()
+	e.Late(giant)
+	e.observe(secretsOf(f, "1"), pods)
+	stays := giant.Work.Total(f.InCluster.Work)
+	if got := has(); got[0] != stays || got[1] == (Work{}) {
+		t.Errorf("c-0 has %v, want %v; c-1 has %v", got[0], stays, got[1])
+	}
+	e.Late()
+	if got := has(); got[0] != f.InCluster.Work || got[0].Total(got[1]) != whole[0] {
+		t.Errorf("the processes have %v, want all of %v but the in-cluster on c-1", got, whole[0])
+	}
+}
+
 func TestARestartedProcessCountsFromZero(t *testing.T) {
 	f, c := New(Options{Seed: 1, Clusters: 9}), newClock()
 	e := f.NewExporter(c.now)

@@ -29,8 +29,8 @@ func (h *holding) held(now time.Time) time.Duration {
 
 func (h *holding) lose(now time.Time) { h.had, h.since = h.held(now), time.Time{} }
 
-// hold makes the process hold what it owns of these Secrets, from now on.
-func (p *process) hold(secrets []Secret, of func(server string) Cluster, now time.Time) {
+// hold makes the process hold what it owns of these Secrets, from now on; of those that stay, what it holds already.
+func (p *process) hold(secrets []Secret, of func(server string) Cluster, stay map[string]bool, now time.Time) {
 	owned := map[string]bool{}
 	for _, s := range secrets {
 		if server := trim(s.Server); owns(p.pod, p.replicas, s) {
@@ -42,6 +42,7 @@ func (p *process) hold(secrets []Secret, of func(server string) Cluster, now tim
 	}
 	for server, h := range p.holdings {
 		switch {
+		case stay[server]:
 		case owned[server] && h.since.IsZero():
 			h.since = now
 		case !owned[server] && !h.since.IsZero():

@@ -38,6 +38,8 @@ type world struct {
 	*site.Site
 	alice string      // her kubeconfig: she works in Argo CD's namespace
 	added map[int]int // Applications that came to a replica's clusters, by replica
+
+	rollout, restarts map[string]any // of the configuration
 }
 
 func (w *world) must(err error) {
@@ -49,7 +51,7 @@ func (w *world) must(err error) {
 
 // start installs Argo CD with three replicas of eight clusters each, and ballast over it.
 func start(t *testing.T) *world {
-	w := &world{T: t, added: map[int]int{}}
+	w := &world{T: t, added: map[int]int{}, rollout: map[string]any{"default": map[string]any{}}, restarts: map[string]any{"every": "24h"}}
 	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
 	defer cancel()
 	binaries, err := plane.Build(ctx, os.Stderr)
@@ -81,13 +83,14 @@ func (w *world) config(shape func(size, up map[string]any)) map[string]any {
 		shape(size, up)
 	}
 	c := w.Config("Enforce")
-	c["failover"], c["size"] = nil, size
+	c["failover"], c["size"], c["rollout"] = nil, size, w.rollout
 	c["poll"] = map[string]any{"prometheus": map[string]any{"url": w.Prometheus, "timeout": "5s", "metrics": []any{map[string]any{
-		"id": "apps", "query": `count by (dest_server) (argocd_app_info{ {{.pods}},dest_server!="" } {{.ofTargets}})`,
+		"id": "apps", "query": `count by (dest_server) (group by (dest_server, namespace, exported_namespace, name) (` + // a pod that is gone shows for a while
+			`argocd_app_info{ {{.pods}},dest_server!="" } {{.ofTargets}}))`,
 		"match": map[string]any{"label": "dest_server", "to": "server"}, "noData": "0"}}}}
 	c["index"] = map[string]any{"pNorm": map[string]any{"weights": map[string]any{"apps": "1"}}}
 	moves, down := map[string]any{"mode": "Off", "rate": []any{}}, map[string]any{"stabilizationWindow": "0s"}
-	c["change"] = map[string]any{"moves": moves, "up": up, "down": down}
+	c["change"] = map[string]any{"moves": moves, "up": up, "down": down, "restarts": w.restarts}
 	return c
 }
 
@@ -239,12 +242,34 @@ func shardOf(f *fleet.Fleet, name string) int { return slices.Index(f.Names(), n
 
 func inBytes(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
 
+// largest is the size of the replica that has the most Applications by a plan.
+func (w *world) largest(p site.Plan) size {
+	apps, most := map[int]int{p.Clusters[w.Fleet.InCluster.Name].Replica: w.Fleet.InCluster.Work.Apps}, 0
+	for _, c := range w.Fleet.Clusters {
+		apps[p.Clusters[c.Name].Replica] += c.Work.Apps
+	}
+	for replica, more := range w.added {
+		apps[p.Clusters[w.grows(replica).Name].Replica] += more
+	}
+	for _, n := range apps {
+		most = max(most, n)
+	}
+	bytes := int64(1<<30 + most<<24)
+	return both(inBytes(bytes), inBytes(2*bytes))
+}
+
+// grows is the cluster of a replica that gets more Applications.
+func (w *world) grows(replica int) fleet.Cluster {
+	i := slices.IndexFunc(w.Fleet.Clusters, func(c fleet.Cluster) bool { return shardOf(w.Fleet, c.Name) == replica && c.Work.Apps > 0 })
+	return w.Fleet.Clusters[i]
+}
+
 // add gives a cluster of a replica so many Applications more.
 func (w *world) add(replica, apps int) {
 	w.Helper()
-	i := slices.IndexFunc(w.Fleet.Clusters, func(c fleet.Cluster) bool { return shardOf(w.Fleet, c.Name) == replica && c.Work.Apps > 0 })
+	c := w.grows(replica)
 	w.added[replica] += apps
-	w.Exporter.SetApps(w.Fleet.Clusters[i], w.Fleet.Clusters[i].Work.Apps+w.added[replica])
+	w.Exporter.SetApps(c, c.Work.Apps+w.added[replica])
 }
 
 // blocked is what the plan says of changes that wait.

@@ -2,6 +2,7 @@ package sizes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/e2e/fleet"
 	"ballast/e2e/site"
 )
 
@@ -27,7 +29,8 @@ func TestSizes(t *testing.T) {
 		{"under break-glass sizes are people's, and once it is over the plan's", (*world).breakGlass},
 		{"what a node puts off or refuses is shown, asked for once, and done when there is room", (*world).noRoom},
 		{"a pod that was OOM-killed goes up at once", (*world).oomKilled},
-		{"by the template it is one rollout, and no second one that day", (*world).template},
+		{"rollouts become live, and pods come back with their sizes", (*world).live},
+		{"by the template it waits for the waves under way, is one rollout, and no second one that day", (*world).template},
 		{"what a person makes of the template's size is put back", (*world).templatePutBack},
 	} {
 		ended := t.Run(step.name, func(t *testing.T) {
@@ -236,11 +239,41 @@ func (w *world) templated() size {
 	return both(r.Requests.Memory().String(), r.Limits.Memory().String())
 }
 
-// template has one size for all, which replica 1 makes.
+// live is the one restart after which clusters move in waves.
+func (w *world) live() {
+	delete(w.rollout, "default")
+	w.rollout["live"], w.restarts["every"] = map[string]any{"nudge": false}, "0s" // Applications are none
+	w.configure(nil)
+	w.soon("live rollouts", func(ctx context.Context) error {
+		p, err := w.Plan(ctx)
+		if err == nil && (p.ControllerReplicas != 16 || p.Rollout != nil) {
+			err = fmt.Errorf("the plan has %d, under way: %+v", p.ControllerReplicas, p.Rollout)
+		}
+		return err
+	})
+	w.must(w.WaitReady(w.Context(), replicas))
+	want := w.all()
+	want[0].Limit = raisedBy(want[0].Limit) // it was killed
+	w.sizesSoon(want...)
+}
+
+// template has one size for all, which the largest replica makes. While clusters leave replica 2 in waves it waits.
 func (w *world) template() {
-	before, generation, want := w.lives(), w.statefulSet().Generation, w.at(1)
+	before, generation := w.lives(), w.statefulSet().Generation
+	w.slowWave(2)
 	w.configure(func(size, _ map[string]any) { size["apply"] = "template" })
-	w.soon("the template's size", func(context.Context) error {
+	w.blockedSoon("every replica: memory", "RolloutInProgress")
+	w.statusSoon("every replica: memory")
+	w.eventSoon("ChangeBlocked", "every replica: memory")
+	w.same(before, generation)
+	w.Exporter.Late()
+	var want size
+	w.soon("the template's size", func(ctx context.Context) error {
+		p, err := w.Plan(ctx)
+		if err != nil || p.Rollout != nil {
+			return errors.Join(err, errors.New("clusters move"))
+		}
+		want = w.largest(*p)
 		if got := w.templated(); got != want {
 			return fmt.Errorf("the template has %v, want %v", got, want)
 		}
@@ -255,9 +288,34 @@ func (w *world) template() {
 			w.Errorf("replica %d did not restart for the template", replica)
 		}
 	}
+	w.restarts["every"] = "24h"
+	w.configure(func(size, _ map[string]any) { size["apply"] = "template" })
 	w.add(1, 64)
-	w.blockedSoon(waits("every replica", w.at(1).Request, want), "RateLimit")
+	p, err := w.Plan(w.Context())
+	w.must(err)
+	w.blockedSoon(waits("every replica", w.largest(*p).Request, want), "RateLimit")
 	w.same(after, generation+1)
+}
+
+// slowWave has a person empty a replica, whose clusters no other one takes up for the time being.
+func (w *world) slowWave(replica int) {
+	w.Helper()
+	var leave []fleet.Cluster
+	for _, c := range w.Fleet.Clusters {
+		if shardOf(w.Fleet, c.Name) == replica {
+			leave = append(leave, c)
+		}
+	}
+	w.Exporter.Late(leave...)
+	until := time.Now().UTC().Add(2 * time.Hour).Format(time.RFC3339)
+	w.kubectl("annotate", "configmap", site.PlanConfigMap, fmt.Sprintf("ballast.argoproj.io/cordon=%d=%s", replica, until))
+	w.soon("a wave off the replica", func(ctx context.Context) error {
+		p, err := w.Plan(ctx)
+		if err == nil && (p.Rollout == nil || len(p.Rollout.Moves) == 0) {
+			err = fmt.Errorf("under way: %+v", p.Rollout)
+		}
+		return err
+	})
 }
 
 func (w *world) templatePutBack() {

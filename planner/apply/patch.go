@@ -33,6 +33,7 @@ type controller struct {
 	metav1.ObjectMeta
 	Replicas *int32
 	Template corev1.PodTemplateSpec
+	Status   any
 }
 
 // workloadOps are the operations that bring the workload to the step, in place and in the env's own order; none where
@@ -45,15 +46,11 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 	sized := len(s.Resources.Requests)+len(s.Resources.Limits) > 0
 	if s.ControllerReplicas != nil || sized {
 		index := slices.IndexFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
-		if index < 0 {
+		if index < 0 && len(ops) == 0 {
 			return nil, fmt.Errorf("finding container %q in the workload's pod template: there is none", container)
 		}
-		c, path := w.Template.Spec.Containers[index], "/spec/template/spec/containers/"+strconv.Itoa(index)
-		if s.ControllerReplicas != nil {
-			ops = append(ops, envOps(c, path+"/env", strconv.Itoa(*s.ControllerReplicas))...)
-		}
-		if sized {
-			ops = append(ops, resourceOps(c, path+"/resources", s.Resources)...)
+		if index >= 0 { // else its replicas are written all the same: a fleet at 0 comes back whatever somebody made of the template
+			ops = append(ops, containerOps(w.Template.Spec.Containers[index], index, s)...)
 		}
 	}
 	if s.RestartedAt != "" && w.Template.Annotations[restartedAtAnnotation] != s.RestartedAt {
@@ -65,7 +62,36 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 	if few := plan.FewManagers(w.ManagedFields); few != nil {
 		ops = append(ops, op{"replace", "/metadata/managedFields", few})
 	}
+	ops = append(ops, mendedTimes(w)...)
 	return append([]op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
+}
+
+// containerOps are those of the container at a place.
+func containerOps(c corev1.Container, index int, s diff.PatchWorkload) (ops []op) {
+	path := "/spec/template/spec/containers/" + strconv.Itoa(index)
+	if s.ControllerReplicas != nil {
+		ops = append(ops, envOps(c, path+"/env", strconv.Itoa(*s.ControllerReplicas))...)
+	}
+	return append(ops, resourceOps(c, path+"/resources", s.Resources)...)
+}
+
+// mendedTimes take out what holds a time that JSON does not have, in the status, which no such patch changes, and in what nobody needs of
+// the template's metadata: the API server stores it for whoever brings it, and reads no patch of what has it.
+func mendedTimes(w controller) []op {
+	var ops []op
+	if plan.HoldsBeyondJSON(w.Status) {
+		ops = append(ops, op{"add", "/status", struct{}{}})
+	}
+	m := &w.Template.ObjectMeta
+	for _, field := range []struct {
+		name string
+		part any
+	}{{"creationTimestamp", m.CreationTimestamp}, {"deletionTimestamp", m.DeletionTimestamp}, {"managedFields", m.ManagedFields}} {
+		if plan.HoldsBeyondJSON(field.part) {
+			ops = append(ops, op{"add", "/spec/template/metadata/" + field.name, nil})
+		}
+	}
+	return ops
 }
 
 // resourceOps write what a container is to ask for, and leave what else it asks for. The API server writes resources

@@ -100,7 +100,7 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 
 // resizePod asks for a container's size by the subresource, for the pod that was read.
 func (a *Applier) resizePod(ctx context.Context, live *corev1.Pod, container string, size plan.Resources) error {
-	patch, err := sizePatch(live.UID, container, size)
+	patch, err := sizePatch(live, container, size)
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,9 @@ func maySize(live *corev1.Pod, target plan.Target, at int, s diff.PatchPod) stri
 	return ownership.PodSize(live, &live.Spec.Containers[at]).Misfit(s.Size)
 }
 
-// sizePatch is the strategic merge patch of a container's resources, for the pod of that UID.
-func sizePatch(uid types.UID, container string, size plan.Resources) ([]byte, error) {
+// sizePatch is the strategic merge patch of a container's resources, for the pod of that UID. It takes out what holds a time that JSON
+// does not have, with which no patch is read; of the status it changes nothing.
+func sizePatch(live *corev1.Pod, container string, size plan.Resources) ([]byte, error) {
 	resources := map[string]map[string]string{}
 	if len(size.Requests) > 0 {
 		resources["requests"] = size.Requests
@@ -150,10 +151,15 @@ func sizePatch(uid types.UID, container string, size plan.Resources) ([]byte, er
 	if len(size.Limits) > 0 {
 		resources["limits"] = size.Limits
 	}
-	return json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": string(uid)},
-		"spec":     map[string]any{"containers": []map[string]any{{"name": container, "resources": resources}}},
-	})
+	meta := map[string]any{"uid": string(live.UID)}
+	patch := map[string]any{"metadata": meta, "spec": map[string]any{"containers": []map[string]any{{"name": container, "resources": resources}}}}
+	if few := plan.FewManagers(live.ManagedFields); few != nil {
+		meta["managedFields"] = few
+	}
+	if plan.HoldsBeyondJSON(live.Status) {
+		patch["status"] = nil
+	}
+	return json.Marshal(patch)
 }
 
 // noSubresource reports whether an API server does not know the path, which is no answer of the pod's.

@@ -60,11 +60,11 @@ func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (control
 	case plan.StatefulSet:
 		var live appsv1.StatefulSet
 		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, live.Status}
 	case plan.Deployment:
 		var live appsv1.Deployment
 		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, live.Status}
 	default:
 		err = fmt.Errorf("kind %q is neither %s nor %s", target.Kind, plan.StatefulSet, plan.Deployment)
 	}

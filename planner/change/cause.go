@@ -28,6 +28,9 @@ func (c Cause) known() bool { return slices.Contains(Causes(), c) }
 // everything else waits for them.
 func (c Cause) Limited() bool { return c != Pin && c != Healing && c != Failover }
 
+// Levels reports whether a rollout for that cause only levels loads: it can be given up.
+func (c Cause) Levels() bool { return c == Balance || c == "" }
+
 // WaitsFor reports whether moves of this cause wait for earlier ones of another. Nobody has the clusters of a replica
 // that is unwell, so that they wait for failovers alone. What people ask for waits neither for levelling, which would
 // spend the budget of each day, nor for pins, of which who may create Secrets makes as many as he likes, nor for what

@@ -289,6 +289,11 @@ type Rollout struct {
 	StageTimeout Duration        `json:"stageTimeout"`
 }
 
+// MovesRestart reports whether moves alone restart every replica in that mode.
+func (r Rollout) MovesRestart() bool {
+	return r.X0Y != nil || r.Default != nil && r.Default.RolloutRestart
+}
+
 // LiveRollout moves clusters in waves and restarts nothing. Nudge refreshes one Application of a moved cluster, so that
 // its new owner starts at once. Adopt says when the one restart comes that sets the env.
 type LiveRollout struct {

@@ -23,7 +23,11 @@ type Pods struct {
 // Undrainable finds the budgets under which no node that runs a replica can be drained: with the plan's replicas, or
 // with those that a rollout goes to. Two budgets over one pod are another way: Kubernetes evicts none then.
 func Undrainable(p plan.Plan, pods Pods, budgets []policyv1.PodDisruptionBudget) []Finding {
-	ours := selecting(p.Target.Namespace, pods, budgets)
+	return undrainable(p, pods, selecting(p.Target.Namespace, pods, budgets))
+}
+
+func undrainable(p plan.Plan, pods Pods, ours []policyv1.PodDisruptionBudget) []Finding {
+	slices.SortFunc(ours, func(a, b policyv1.PodDisruptionBudget) int { return cmp.Compare(a.Name, b.Name) })
 	var found []Finding
 	for _, b := range ours {
 		if asks, counts := blocked(p, pods, b); len(counts) > 0 {
@@ -56,13 +60,18 @@ func listed(budgets []policyv1.PodDisruptionBudget) string {
 	return strings.Join(names, ", ")
 }
 
-// selecting are the budgets over the workload's pods, by name.
-func selecting(namespace string, pods Pods, budgets []policyv1.PodDisruptionBudget) []policyv1.PodDisruptionBudget {
-	ours := slices.DeleteFunc(slices.Clone(budgets), func(b policyv1.PodDisruptionBudget) bool {
+// selecting are the budgets over the workload's pods, without what is not looked at afterwards: each may be as large as etcd takes it.
+func selecting(namespace string, pods Pods, budgets []policyv1.PodDisruptionBudget) (ours []policyv1.PodDisruptionBudget) {
+	for i := range budgets {
+		b := &budgets[i]
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		return b.Namespace != namespace || err != nil || !selector.Matches(labels.Set(pods.Labels))
-	})
-	slices.SortFunc(ours, func(a, b policyv1.PodDisruptionBudget) int { return cmp.Compare(a.Name, b.Name) })
+		if b.Namespace != namespace || err != nil || !selector.Matches(labels.Set(pods.Labels)) {
+			continue
+		}
+		ours = append(ours, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name},
+			Spec:   policyv1.PodDisruptionBudgetSpec{MinAvailable: b.Spec.MinAvailable, MaxUnavailable: b.Spec.MaxUnavailable},
+			Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: b.Status.ExpectedPods}})
+	}
 	return ours
 }
 

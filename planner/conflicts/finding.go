@@ -3,6 +3,8 @@
 // functions of values; look.go and lock.go ask the API server.
 package conflicts
 
+import "slices"
+
 // Kind says what a finding is about: event reason, metric label and log value. The set is closed.
 type Kind string
 
@@ -11,7 +13,7 @@ const (
 	Autoscaled Kind = "Autoscaled" // somebody else scales the workload
 	Resized    Kind = "Resized"    // somebody else changes the size of its pods
 	PDBBlocks  Kind = "PDBBlocks"  // no node that runs a replica can be drained
-	CannotLook Kind = "CannotLook" // the right to find out is missing
+	CannotLook Kind = "CannotLook" // the right to find out is missing, or there are more than can be read
 )
 
 // Finding is a neighbour that the plan and a person should know of. Subject names one object, or the resource that
@@ -20,4 +22,15 @@ type Finding struct {
 	Kind    Kind   `json:"kind"`
 	Subject string `json:"subject"`
 	Message string `json:"message"`
+}
+
+// Standing is what was found, and what was found before that a look which did not see everything says nothing of.
+func Standing(found, before []Finding) []Finding {
+	for _, old := range before {
+		same := func(f Finding) bool { return f.Kind == old.Kind && f.Subject == old.Subject }
+		if old.Kind != CannotLook && !slices.ContainsFunc(found, same) {
+			found = append(found, old)
+		}
+	}
+	return found
 }

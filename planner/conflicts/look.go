@@ -33,9 +33,11 @@ func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) 
 	return append(found, l.denied...), errors.Join(l.errs...)
 }
 
-// budgets are the PodDisruptionBudgets that keep the pods from being drained.
-func (l *look) budgets(p plan.Plan) (found []Finding) {
+// budgets are the PodDisruptionBudgets that keep the pods from being drained. They are judged together once all are read: two over the
+// same pods are as bad as one that spares none.
+func (l *look) budgets(p plan.Plan) []Finding {
 	var pods *Pods
+	var ours []policyv1.PodDisruptionBudget
 	more := 0
 	list := &policyv1.PodDisruptionBudgetList{}
 	l.list(list, "poddisruptionbudgets.policy", func() {
@@ -48,12 +50,20 @@ func (l *look) budgets(p plan.Plan) (found []Finding) {
 			pods = &now
 		}
 		if pods != nil {
-			found = append(found, Undrainable(p, *pods, list.Items)...)
+			ours = append(ours, selecting(p.Target.Namespace, *pods, list.Items)...)
 		}
-		if beyond := len(found) - mostTold; beyond > 0 {
-			found, more = found[:mostTold], more+beyond
+		if beyond := len(ours) - mostKept; beyond > 0 {
+			ours, more = ours[:mostKept], more+beyond
 		}
 	})
+	if len(ours) == 0 {
+		return nil
+	}
+	found := undrainable(p, *pods, ours)
+	if beyond := len(found) - mostTold; beyond > 0 {
+		several := found[len(found)-1] // those over the same pods
+		found, more = append(found[:mostTold-1], several), more+beyond
+	}
 	if more > 0 {
 		found = append(found, Finding{Kind: PDBBlocks, Subject: "more PodDisruptionBudgets", Message: fmt.Sprintf(
 			"%d findings more of PodDisruptionBudgets over the pods of %s %s: kubectl -n %s get pdb lists them; see who may create them",
@@ -96,6 +106,10 @@ func (l *look) list(list client.ObjectList, resource string, page func()) {
 		l.denied = append(l.denied, Finding{Kind: CannotLook, Subject: resource, Message: fmt.Sprintf(
 			"ballast may not list %s in %q, so it cannot say whether one concerns the application-controller: grant the planner's ServiceAccount list on it", resource, l.namespace)})
 	default:
+		if l.ctx.Err() != nil {
+			l.denied = append(l.denied, Finding{Kind: CannotLook, Subject: resource, Message: fmt.Sprintf(
+				"the time for a look ended before all %s in %q were read, so ballast cannot say whether another one concerns the application-controller: see who made so many, or such large ones", resource, l.namespace)})
+		}
 		l.errs = append(l.errs, fmt.Errorf("listing %s in %q: %w", resource, l.namespace, err))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -130,7 +131,7 @@ func (a *archive) saveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 func (a *archive) saveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r := out.Next.Rollout
 	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
-	if !begins || len(in.Config.Change.Moves.Rate) == 0 || len(cycle.MovedBy(*r)) == 0 {
+	if !begins || len(in.Config.Change.Moves.Rate) == 0 || len(ledger.MovedBy(*r)) == 0 {
 		return nil
 	}
 	if r.Stage == plan.Reverting || out.Next.Replicas == 0 {
@@ -140,10 +141,10 @@ func (a *archive) saveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
 	a.unsaved = true
 	if err := a.save(ctx, m); err != nil {
-		return fmt.Errorf("saving that %d clusters move: %w", len(cycle.MovedBy(*r)), err)
+		return fmt.Errorf("saving that %d clusters move: %w", len(ledger.MovedBy(*r)), err)
 	}
 	if a.unsaved {
-		return fmt.Errorf("saving that %d clusters move: %w", len(cycle.MovedBy(*r)), store.ErrConflict)
+		return fmt.Errorf("saving that %d clusters move: %w", len(ledger.MovedBy(*r)), store.ErrConflict)
 	}
 	return nil
 }

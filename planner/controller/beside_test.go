@@ -21,7 +21,7 @@ import (
 // last stands, and it is tried again a minute later.
 func TestNoLookBesideLastsLong(t *testing.T) {
 	clock := testingclock.NewFakeClock(epoch)
-	answer, failure, looks := []conflicts.Finding{{Kind: "HPA"}}, error(nil), 0
+	answer, failure, looks := []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa/one"}}, error(nil), 0
 	bounded := func(ctx context.Context) {
 		t.Helper()
 		if until, is := ctx.Deadline(); !is || time.Until(until) > besideFor {
@@ -52,6 +52,14 @@ func TestNoLookBesideLastsLong(t *testing.T) {
 		if diff := cmp.Diff(first, found(step.after)); diff != "" || looks != step.looks {
 			t.Errorf("%s later, %d looks, want %d (-want +got):\n%s", step.after, looks, step.looks, diff)
 		}
+	}
+	answer = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb/new"}, {Kind: conflicts.CannotLook, Subject: "scaledobjects.keda.sh"}}
+	if diff := cmp.Diff(append(answer[:2:2], first...), found(time.Minute)); diff != "" {
+		t.Errorf("what a look that failed did see, and what stood (-want +got):\n%s", diff)
+	}
+	answer = answer[:1]
+	if diff := cmp.Diff(append(answer[:1:1], first...), found(time.Minute)); diff != "" {
+		t.Errorf("what is read again is no more said to be unread (-want +got):\n%s", diff)
 	}
 	in.Config.Size.Policies = []config.SizePolicy{{Name: "a", Rules: []config.SizeRule{{Input: "cores"}}}}
 	a.surroundings(t.Context(), in)

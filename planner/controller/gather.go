@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
@@ -77,7 +77,7 @@ func (l *looker) stands(ctx context.Context, c config.PlannerConfig, known disco
 // Measure asks Prometheus about a fleet: the metrics, those of replicas behind those of clusters, and who owns what.
 func Measure(ctx context.Context, f Fetcher, c config.PlannerConfig, in discover.Input, now time.Time) ([]poll.Fetched, poll.Fetched) {
 	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, now) // nothing known, so nothing is lost
-	metrics := slices.Concat(cycle.MetricsOf(c), cycle.ReplicaMetricsOf(c))
+	metrics := slices.Concat(loads.MetricsOf(c), loads.ReplicaMetricsOf(c))
 	fetched := f.Fetch(ctx, append(append([]poll.Metric{}, metrics...), ownerMetric()), fleet, now)
 	return fetched[:len(metrics)], fetched[len(metrics)]
 }

@@ -69,7 +69,11 @@ func (k *knownPlan) hasJudged() bool {
 }
 
 // hear takes the words of a plan ConfigMap, unless later ones are known.
-func (k *knownPlan) hear(cm *corev1.ConfigMap) {
+func (k *knownPlan) hear(cm *corev1.ConfigMap) { k.hearAfter(cm, 0) }
+
+// hearAfter takes the words of a plan ConfigMap that was read while the last that were heard were of that version. A read that asks etcd is
+// never behind what was known when it began: one with a lower version is of an etcd that was restored, whose versions begin again.
+func (k *knownPlan) hearAfter(cm *corev1.ConfigMap, last uint64) {
 	words, err := store.Words(cm)
 	if err != nil {
 		k.Log.Error(err, "what people wrote into the plan ConfigMap is not kept")
@@ -78,9 +82,16 @@ func (k *knownPlan) hear(cm *corev1.ConfigMap) {
 	version, _ := strconv.ParseUint(cm.ResourceVersion, 10, 64)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.heard.known || version >= k.heard.version {
+	if !k.heard.known || version >= k.heard.version || k.heard.version == last {
 		k.heard = heard{true, version, words}
 	}
+}
+
+// lastHeard is the version of the ConfigMap whose words were heard last.
+func (k *knownPlan) lastHeard() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.heard.version
 }
 
 // switchedOff reports whether the enforcement was switched off since it was asked last. A cycle may have read the plan

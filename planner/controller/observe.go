@@ -161,7 +161,7 @@ func (a *asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Fin
 	found, err := a.Neighbours(ctx, *in.InForce)
 	if err != nil {
 		a.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
-		a.neighboursAt = a.Clock.Now().Add(besideAgain - neighboursEvery)
+		a.found, a.neighboursAt = conflicts.Standing(found, a.found), a.Clock.Now().Add(besideAgain-neighboursEvery)
 		return a.found
 	}
 	a.found, a.neighboursAt = found, a.Clock.Now()

@@ -60,7 +60,8 @@ func (r *repairs) show(in input.Inputs, out cycle.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	memory := memory.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
-	r.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known, in.Resizes}
+	pods := out.Memory.Changes.Replicas.Dated(in.Observed.Pods, in.Now)
+	r.shown = shown{pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known, in.Resizes}
 }
 
 func (r *repairs) lookedAt() shown {

@@ -84,6 +84,7 @@ func (o *Options) tell(in input.Inputs, events ...telemetry.Event) {
 // read reads the plan ConfigMap. What people wrote there is kept in the history, and where somebody deleted it that counts
 // as if it stood there still, until it is made anew with it.
 func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
+	last := l.plan.lastHeard()
 	s, err := l.Store.Read(ctx)
 	if err != nil {
 		return s, err
@@ -95,7 +96,7 @@ func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
 		}
 		return restored, nil
 	}
-	l.plan.hear(s.ConfigMap())
+	l.plan.hearAfter(s.ConfigMap(), last)
 	l.archive.keepWords()
 	return s, nil
 }

@@ -23,7 +23,7 @@ func Alternatives(in input.Inputs, out outcome.Outcome) []Alternative {
 		return nil
 	}
 	all := []Alternative{
-		{Name: "as it is", Replicas: len(out.Now), Imbalance: Imbalance(out.Now)},
+		{Name: "as it is", Replicas: len(out.Now), Imbalance: outcome.Imbalance(out.Now)},
 		alternativeOf("candidate", *out.Candidate),
 	}
 	if in.Config.Partition.LPT == nil {
@@ -39,7 +39,7 @@ func Alternatives(in input.Inputs, out outcome.Outcome) []Alternative {
 }
 
 func alternativeOf(name string, c outcome.Candidate) Alternative {
-	return Alternative{Name: name, Replicas: len(c.Replicas), Imbalance: Imbalance(c.Replicas), Moves: len(c.Moves)}
+	return Alternative{Name: name, Replicas: len(c.Replicas), Imbalance: outcome.Imbalance(c.Replicas), Moves: len(c.Moves)}
 }
 
 // by is where an algorithm of Argo CD's puts clusters whose Secrets name no replica.
@@ -52,7 +52,7 @@ func by(o outcome.Outcome, algorithm sharding.Algorithm, apps map[string]int) Al
 	}
 	owners := sharding.Owners(clusters, algorithm, replicas, apps)
 	a := Alternative{Name: string(algorithm), Replicas: replicas,
-		Imbalance: Imbalance(replicasOf(loadIndexes(o.Fleet, o.Loads), replicas, func(i int) int { return owners[i] }))}
+		Imbalance: outcome.Imbalance(outcome.ReplicasOf(outcome.IndexesOf(o.Fleet, o.Loads), replicas, func(i int) int { return owners[i] }))}
 	for i, c := range clusters {
 		if row, planned := o.Next.Clusters[c.Shard.ID]; planned && owners[i] != sharding.Nobody && owners[i] != row.Replica {
 			a.Moves++

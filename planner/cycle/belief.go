@@ -58,11 +58,11 @@ func withinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan 
 }
 
 // evidenced is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry which ballast writes. In
-// others people may write any number.
+// others, opted out or immutable, people may write any number.
 func evidenced(w discover.Workload, fleet discover.Fleet) int {
 	n := max(standing.Replicas(w), standing.ControllerReplicas(w))
 	for _, c := range fleet.Clusters {
-		if c.Explicit.State == discover.ShardValid && !c.Unmanaged {
+		if ours := !c.Unmanaged && !c.Immutable; ours && c.Explicit.State == discover.ShardValid {
 			n = max(n, min(c.Explicit.N+1, discover.MostReplicas))
 		}
 	}

@@ -35,7 +35,8 @@ func TestEveryNumberOfAPlanIsBounded(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "a Secret that people keep says anything") {
 			kept := &w.in.Discovered.Secrets[4]
-			kept.Unmanaged, kept.Shard = true, discover.ShardValue{State: discover.ShardValid, N: plan.ReplicaLimit - 2}
+			kept.Unmanaged = rapid.Bool().Draw(t, "opted out")
+			kept.Immutable, kept.Shard = !kept.Unmanaged, discover.ShardValue{State: discover.ShardValid, N: plan.ReplicaLimit - 2}
 		}
 		p := w.in.InForce.Clone()
 		p.NextControllerReplicas = number.Draw(t, "next env")

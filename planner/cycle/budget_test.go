@@ -14,6 +14,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -136,7 +137,7 @@ func bounded(t *testing.T, r config.Rollout, percent, replicas int, on map[strin
 		t.Fatal("nothing is seen")
 	}
 	a := adopt.Plan(w.in, c.Out.Fleet, *w.in.InForce, nil)
-	ledger{c}.count(a.Beside)
+	ledger.Ledger{Draft: c}.Count(a.Beside)
 	return c, a
 }
 
@@ -177,8 +178,10 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, a := bounded(t, test.rollout, test.percent, 3, spread)
-			ledger{c}.enter(change.Balance, test.used)
-			c.Out.Budget = change.Look(c.Out.Memory.Changes.Ledger, ratesOf(c.In), 10, c.In.Now)
+			if m := &c.Out.Memory.Changes; test.used > 0 {
+				m.Ledger = m.Ledger.Add(c.In.Now, change.Balance, test.used)
+			}
+			c.Out.Budget = change.Look(c.Out.Memory.Changes.Ledger, ledger.RatesOf(c.In), 10, c.In.Now)
 			s := snapshotOf(c.Out, a.Ground)
 			w := s.wantOf(test.replicas, test.to)
 			if got, _ := limit(s, w, test.cause, rolloutOptions(s, test.cause)); got != test.waits {

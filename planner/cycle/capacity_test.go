@@ -13,6 +13,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
@@ -136,7 +137,7 @@ func TestWhatIsHeldForLongMakesNoRoom(t *testing.T) {
 	}
 	room := func() string {
 		c, a := &outcome.Draft{In: w.in, Out: w.last}, &ground.Ground{In: w.in, Fleet: w.last.Fleet}
-		measuring{c}.limit(a)
+		loads.Limit(c, a)
 		return a.Capacity.Display()
 	}
 	before, alone := room(), w.on(w.row(t, "c000"))
@@ -181,7 +182,7 @@ func TestTheAgeOfAValueDecidesWhetherItMakesRoom(t *testing.T) {
 			c.Out.Table.Columns[0].Flags[7] = test.flag
 			c.Out.Table.Columns[0].SampledAt[7] = w.in.Now.Add(-test.age).UnixMilli()
 			a := &ground.Ground{In: w.in, Fleet: c.Out.Fleet}
-			if (measuring{c}).limit(a); a.Capacity != test.want {
+			if loads.Limit(c, a); a.Capacity != test.want {
 				t.Errorf("a replica may carry %d, want %d", a.Capacity, test.want)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/utils/ptr"
 
+	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/diff"
@@ -88,7 +89,7 @@ func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, w, doc := compared()
 			test.change(&in, &w, &doc)
-			got := Compare(inputsOf(in, w, doc))
+			got := compare.InForce(inputsOf(in, w, doc))
 			if diff := cmp.Diff(test.carried, carried(got.Replicas)); diff != "" {
 				t.Errorf("replicas (-want +got):\n%s", diff)
 			}
@@ -131,7 +132,7 @@ func TestWhichClustersGoWhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, doc := compared() // c000 on replica 0, c001 on 1, c002 on 2
 			doc.Plan.Rollout = test.rollout
-			if diff := cmp.Diff(test.want, MovesUnderWay(plan.NewView(*doc.Plan, nil))); diff != "" {
+			if diff := cmp.Diff(test.want, compare.MovesUnderWay(plan.NewView(*doc.Plan, nil))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -142,7 +143,7 @@ func TestCompareShowsWhoIsToHaveWhatWhileX0YHasStoppedAll(t *testing.T) {
 	in, w, doc := compared()
 	doc.Plan.Replicas = 0
 	want := map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0.167", "c002"}}
-	if diff := cmp.Diff(want, carried(Compare(inputsOf(in, w, doc)).Replicas)); diff != "" {
+	if diff := cmp.Diff(want, carried(compare.InForce(inputsOf(in, w, doc)).Replicas)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -178,7 +179,7 @@ func TestCompareKnowsWhoHadTheServer(t *testing.T) {
 			if !test.planned {
 				now.InForce = nil
 			}
-			if diff := cmp.Diff(test.want, Compare(now).Pins, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, compare.InForce(now).Pins, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("pins (-want +got):\n%s", diff)
 			}
 		})

@@ -15,8 +15,13 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/inuse"
+	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/safety"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -28,7 +33,7 @@ func Run(in input.Inputs) outcome.Outcome { return run(in).Printable() }
 
 func run(in input.Inputs) outcome.Outcome {
 	in, redated := untilNow(in)
-	return withGrowth(in, func(held ungrown) outcome.Outcome {
+	return sizing.WithGrowth(in, func(held sizing.Ungrown) outcome.Outcome {
 		return newCycle(in, redated, held).run()
 	})
 }
@@ -94,36 +99,35 @@ func (c *cycle) plan() {
 	in, base := c.In, c.base()
 	c.Out.Pins = standing.Pins(in.Pins, c.Out.Fleet.Clusters)
 	a := adopt.Plan(in, c.Out.Fleet, base, c.Out.Pins)
-	measuring{c.Draft}.poll(a.Ground)
-	measuring{c.Draft}.indexLoads(a.Ground)
-	measuring{c.Draft}.limit(a.Ground)
-	memoryUse{c.Draft}.learnMemory()
-	memoryUse{c.Draft}.limitMemory(a.Ground)
-	c.watch.look(a.Ground)
+	loads.Make(c.Draft, a.Ground)
+	inuse.Learn(c.Draft)
+	inuse.Limit(c.Draft, a.Ground)
+	c.watch.Look(a.Ground)
 	pinning{c.Draft}.pinProblems(a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)
 	c.Out.Memory.Gone = a.Gone
-	c.Indexes = loadIndexes(c.Out.Fleet, c.Out.Loads)
-	c.Out.Now = replicasOf(c.Indexes, a.Next.Replicas, a.Standing)
+	c.Indexes = outcome.IndexesOf(c.Out.Fleet, c.Out.Loads)
+	c.Out.Now = outcome.ReplicasOf(c.Indexes, a.Next.Replicas, a.Standing)
 	c.decide(a.Ground)
-	sizing{c.Draft, c.verdicts}.size(a.Ground)
+	sizing.Size(c.Draft, c.verdicts, a.Ground)
 	c.finish(a)
 }
 
 // cycle is one of them, in the order of its phases. Each phase is a type or a function that has the draft and what it needs beside it.
 type cycle struct {
 	*outcome.Draft
-	watch     *watch
+	watch     *safety.Watch
 	votes     *election
-	redated   bool          // the stage under way began in the future, by a clock that was ahead
-	turnsBack string        // why a rollout that has stopped every replica brings them back as they were
-	verdicts  gate.Verdicts // of the gates, before anything began
-	ungrown   ungrown       // replicas that nothing is levelled to, since they may not grow for it
+	redated   bool           // the stage under way began in the future, by a clock that was ahead
+	turnsBack string         // why a rollout that has stopped every replica brings them back as they were
+	verdicts  gate.Verdicts  // of the gates, before anything began
+	ungrown   sizing.Ungrown // replicas that nothing is levelled to, since they may not grow for it
 }
 
-func newCycle(in input.Inputs, redated bool, held ungrown) *cycle {
+func newCycle(in input.Inputs, redated bool, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
-	return &cycle{Draft: d, watch: &watch{Draft: d}, votes: &election{Draft: d, ballots: in.Memory.Votes}, redated: redated, ungrown: held}
+	votes := &election{Draft: d, ballots: in.Memory.Votes}
+	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: votes, redated: redated, ungrown: held}
 }
 
 // discovery finds the fleet, and whether it can be believed.
@@ -314,7 +318,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
 	case stranded(g.Next, w.Out.Replicas):
 		return "PinWaits", there + "until what is on a replica that does not work has left it"
-	case stops(w.In, w.Out.Memory.Changes):
+	case safety.Stops(w.In, w.Out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
 	case g.Next.FreeReplicas:
 		return "PinWaits", there + "until whoever scales the workload has as many as it needs (partition.replicas: workload)"
@@ -335,8 +339,8 @@ func (c *cycle) finish(a *adopt.Adoption) {
 		return
 	}
 	c.stampLoads()
-	ledger{c.Draft}.countAdopted(a)
-	ledger{c.Draft}.countStage(c.Out.Next, a.Beside)
+	ledger.Ledger{Draft: c.Draft}.CountAdopted(a)
+	ledger.Ledger{Draft: c.Draft}.CountStage(c.Out.Next, a.Beside)
 	if c.In.InForce == nil && c.In.Last == nil {
 		c.Out.Decided = true
 		c.Note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.Out.Next.Clusters), c.Out.Next.Replicas))

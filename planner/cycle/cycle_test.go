@@ -14,6 +14,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -130,7 +131,7 @@ func TestObserveAndHoldMoveNothing(t *testing.T) {
 func TestEnforceComesToTheElectedPlan(t *testing.T) {
 	w := newWorld(lognormal(4, 24)...)
 	w.cycle()
-	before := Imbalance(w.last.Now)
+	before := outcome.Imbalance(w.last.Now)
 	if w.in.InForce.Rollout != nil {
 		t.Fatal("the first plan began a rollout")
 	}
@@ -142,7 +143,7 @@ func TestEnforceComesToTheElectedPlan(t *testing.T) {
 	if w.in.InForce.Rollout != nil {
 		t.Fatalf("the rollout is still in %s", w.in.InForce.Rollout.Stage)
 	}
-	if after := Imbalance(w.last.Now); after >= before {
+	if after := outcome.Imbalance(w.last.Now); after >= before {
 		t.Errorf("makespan over mean went from %.3f to %.3f", before, after)
 	}
 	if len(w.last.Now) != 3 {
@@ -300,9 +301,9 @@ func TestOneClusterWithoutDataStopsNobody(t *testing.T) {
 	w := newWorld(lognormal(6, 24)...)
 	w.in.Fetched[0].Samples = w.in.Fetched[0].Samples[:23]
 	w.cycle()
-	before := Imbalance(w.last.Now)
+	before := outcome.Imbalance(w.last.Now)
 	w.run(30)
-	if after := Imbalance(w.last.Now); after >= before || len(w.last.Candidate.Moves) > 0 || w.in.InForce.Rollout != nil {
+	if after := outcome.Imbalance(w.last.Now); after >= before || len(w.last.Candidate.Moves) > 0 || w.in.InForce.Rollout != nil {
 		t.Errorf("makespan over mean %.3f after %.3f, still %d moves to make; want the other 23 clusters at the partition's plan", after, before, len(w.last.Candidate.Moves))
 	}
 }

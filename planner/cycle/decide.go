@@ -10,11 +10,14 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/safety"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition"
 	"ballast/planner/plan"
@@ -25,7 +28,7 @@ import (
 // one.
 func (c *cycle) decide(g *ground.Ground) {
 	s := snapshotOf(c.Out, g)
-	s.ungrown = c.ungrown.why()
+	s.ungrown = c.ungrown.Why()
 	starting{c}.tellRestart(s)
 	now := s.situation()
 	s.unsaid, s.verdicts = now.Unsaid, gate.Judge(gate.Table(), now, c.Tell)
@@ -40,7 +43,7 @@ func (c *cycle) decide(g *ground.Ground) {
 	case advancing{c}.goesOn(g.Next):
 		advancing{c}.advance(g)
 	}
-	ledger{c.Draft}.forget(g)
+	ledger.Ledger{Draft: c.Draft}.Forget(g)
 }
 
 // glassOpened is why break-glass turns a rollout back that has stopped every replica.
@@ -79,8 +82,7 @@ func (c candidacy) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 	if s.loads == nil || c.Out.Table.Frozen {
 		return nil, worth{}
 	}
-	growth{c.Draft}.weigh(s)
-	evidence{c.Draft}.weigh(s)
+	counting.Weigh(c.Draft, s.Ground)
 	parts := &dividing{Draft: c.Draft}
 	d, err := parts.partitioned(s)
 	if err != nil {
@@ -108,7 +110,7 @@ func (c candidacy) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 
 // show has people see what a division is, whether or not it is decided for.
 func show(c *outcome.Draft, s *snapshot, d division.Division) {
-	can := &outcome.Candidate{Moves: s.Moves(d.Of), Replicas: replicasOf(c.Indexes, d.Answer.Replicas, func(i int) int {
+	can := &outcome.Candidate{Moves: s.Moves(d.Of), Replicas: outcome.ReplicasOf(c.Indexes, d.Answer.Replicas, func(i int) int {
 		if to, ok := d.Of[c.Out.Fleet.Clusters[i].Shard.ID]; ok {
 			return to
 		}
@@ -328,8 +330,8 @@ func (c starting) begins(s *snapshot, p *proposed) bool {
 		}
 	}
 	c.Out.Memory.Changes.Target = destination(o.Mode, s.Next, *p.want)
-	c.countScaled(s.Next, next)
-	c.watch.follow(nil, next.Rollout)
+	counting.Scaled(c.Draft, s.Next, next)
+	c.watch.Follow(nil, next.Rollout)
 	s.Next = next
 	return true
 }
@@ -360,7 +362,7 @@ func (c advancing) failed(r plan.Rollout, why string) {
 		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas, r.From.ControllerReplicas, r.ControllerReplicas)
 	}
 	var trip *change.Trip
-	if m.Failures, trip = m.Failures.Add(c.In.Now, cmp.Or(m.Cause, change.Balance), what, why); worse(trip, m.Trip) {
+	if m.Failures, trip = m.Failures.Add(c.In.Now, cmp.Or(m.Cause, change.Balance), what, why); safety.Worse(trip, m.Trip) {
 		m.Trip, m.TripTold = trip, false
 	}
 }
@@ -392,10 +394,10 @@ func (c advancing) advance(g *ground.Ground) {
 			c.failed(*g.Next.Rollout, progress.Why)
 		}
 	}
-	ledger{c.Draft}.noteMoved(*g.Next.Rollout)
+	ledger.Ledger{Draft: c.Draft}.NoteMoved(*g.Next.Rollout)
 	if !next.SameEnforced(g.Next) {
 		c.Note(c.reason(progress))
-		c.watch.follow(g.Next.Rollout, next.Rollout)
+		c.watch.Follow(g.Next.Rollout, next.Rollout)
 	}
 	g.Next = next
 }

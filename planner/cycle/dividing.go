@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"ballast/planner/change"
-	"ballast/planner/config"
+	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
 )
@@ -27,18 +28,13 @@ func (c *dividing) terms(s *snapshot) division.Terms {
 	number := c.In.Config.Partition.Replicas
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.Next.Replicas
 	closed := s.closed()
-	maps.Copy(closed, cramped(c.In))
-	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now), All: asked || movesRestart(c.In.Config.Rollout),
-		Replicas: c.allowedReplicas}
+	maps.Copy(closed, sizing.Cramped(c.In))
+	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now),
+		All: asked || c.In.Config.Rollout.MovesRestart(), Replicas: c.allowedReplicas}
 	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil {
 		t.Anew, t.Horizon = budgetOf(s, change.Balance).Left, time.Duration(weighs.Horizon)
 	}
 	return t
-}
-
-// movesRestart reports whether moves alone restart every replica in that mode.
-func movesRestart(r config.Rollout) bool {
-	return r.X0Y != nil || r.Default != nil && r.Default.RolloutRestart
 }
 
 // partitioned divides the fleet, and drains the highest replica once it has not been needed for long.
@@ -68,7 +64,7 @@ func (c *dividing) partitioned(s *snapshot) (division.Division, error) {
 		return d, nil
 	}
 	c.Out.Memory.Spare = c.In.Memory.Spare.Next(d.Drain.Replica, c.In.Now, longest(c.In))
-	c.drainShut = drains && counting{c.Draft}.judgeCount(s, d, d.Drain.Replica, c.drainDue()) > d.Drain.Replica
+	c.drainShut = drains && counting.Allowed(c.Draft, s.Ground, d, d.Drain.Replica, c.drainDue()) > d.Drain.Replica
 	if t.DrainDue = c.drainDue(); !t.DrainDue {
 		return d, nil
 	}
@@ -86,7 +82,7 @@ func longest(in input.Inputs) time.Duration { return 2 * time.Duration(in.Config
 
 // holdsCount reports whether fewer changes of the number of replicas are let through now than are wanted.
 func (c *dividing) holdsCount(s *snapshot, d division.Division, wanted int) bool {
-	allowed := counting{c.Draft}.judgeCount(s, d, wanted, true)
+	allowed := counting.Allowed(c.Draft, s.Ground, d, wanted, true)
 	if allowed == wanted || s.Next.Rollout != nil {
 		return false
 	}

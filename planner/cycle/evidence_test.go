@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 )
@@ -82,7 +83,7 @@ func TestTheNextLeaderKnowsTheEvidence(t *testing.T) {
 	}
 	w.in.Config.Index.PNorm.Weights = map[string]config.Decimal{}
 	before := want.Of
-	for _, m := range MetricsOf(w.in.Config) {
+	for _, m := range loads.MetricsOf(w.in.Config) {
 		w.in.Config.Index.PNorm.Weights[m.ID] = "3"
 	}
 	w.step(time.Minute)

@@ -6,6 +6,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
@@ -38,7 +39,8 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	replicas := len(out.Candidate.Replicas)
 	v := &Forecast{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
 		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.Env().Of(replicas)},
-		Moves: serversOf(s.Beside, clustersOf(out.Candidate.Moves), out.Next), Once: s.Env().Prepares(), WithNext: s.Env().Awaits()}
+		Moves: ledger.ServersOf(s.Beside, outcome.ClustersOf(out.Candidate.Moves), out.Next),
+		Once:  s.Env().Prepares(), WithNext: s.Env().Awaits()}
 	if v.WithNext {
 		v.To.ControllerReplicas = s.Env().Constant()
 	}
@@ -52,13 +54,13 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 		return nil
 	}
 	s.asks(v)
-	rates, clusters := ratesOf(in), s.budget.Of
+	rates, clusters := ledger.RatesOf(in), s.budget.Of
 	v.Limited = len(rates) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
 		v.Done, _ = change.When(in.Memory.Changes.Ledger, rates, clusters, in.Now, v.Moves)
 		return v
 	}
-	v.Done, _ = soonest(in.Memory.Changes.Ledger, rates, clusters, v.Moves, in.Now)
+	v.Done, _ = ledger.Soonest(in.Memory.Changes.Ledger, rates, clusters, v.Moves, in.Now)
 	return v
 }
 
@@ -82,17 +84,4 @@ func (s *snapshot) asks(v *Forecast) {
 	default:
 		v.Restarts = o.RolloutRestart || rereads || v.From.ControllerReplicas != v.To.ControllerReplicas
 	}
-}
-
-// soonest is when the last of so many moves can be made if each is made as soon as the budget has room; ok is false
-// where one never can.
-func soonest(l change.Ledger, rates []change.Rate, clusters, moves int, now time.Time) (at time.Time, ok bool) {
-	for at = now; moves > 0; {
-		if at, ok = change.When(l, rates, clusters, at, 1); !ok {
-			return time.Time{}, false
-		}
-		made := max(min(change.Left(l, rates, clusters, at), moves), 1)
-		l, moves = l.Add(at, change.Balance, made), moves-made
-	}
-	return at, true
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
@@ -236,7 +237,7 @@ func TestExplainNamesTheGroupThatRulesAReplicaOut(t *testing.T) {
 	w := grouped(map[string]int{"a": 0, "b": 1, "c": 2, "d": 2}, map[string][]string{"a": {"hubs"}, "c": {"hubs", "pay"}, "d": {"pay"}}, apart("hubs"), together("pay"))
 	w.cycle()
 	w.run(1)
-	e, err := Explain(w.in, w.last, "d")
+	e, err := explain.Cluster(w.in, w.last, "d")
 	if err != nil {
 		t.Fatal(err)
 	}

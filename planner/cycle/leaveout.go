@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/sizing"
 )
 
 // leaveOut takes the moves to some replicas out of a division, and with them those to the replicas that clusters then do not leave. So
@@ -37,7 +38,7 @@ func withRoom(s *snapshot, of map[string]int, asked bool) (kept map[string]int, 
 	if !asked {
 		maps.Copy(full, s.ungrown)
 	}
-	for replica, is := range cramped(s.In) {
+	for replica, is := range sizing.Cramped(s.In) {
 		if is {
 			full[replica] = fmt.Sprintf("the node of replica %d had no room for its size within the last hour", replica)
 		}

@@ -221,7 +221,7 @@ func TestLivePreparesWithOneRestartAndThenRestartsNothing(t *testing.T) {
 			t.Errorf("%s was owned by %v: it moved more than once", name, h)
 		}
 	}
-	if imbalance := Imbalance(w.last.Now); imbalance > 1.1 {
+	if imbalance := outcome.Imbalance(w.last.Now); imbalance > 1.1 {
 		t.Errorf("makespan over mean is %.2f after all waves: %v", imbalance, reasons)
 	}
 }

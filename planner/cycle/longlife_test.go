@@ -511,7 +511,7 @@ func TestARedealPaysForItsMoves(t *testing.T) {
 		for _, h := range w.history {
 			moves += len(h) - 1
 		}
-		return moves, Imbalance(w.last.Now)
+		return moves, outcome.Imbalance(w.last.Now)
 	}
 	for share, most := range map[float64]int{0: 15, 0.05: 15} {
 		moves, imbalance := moved(share)

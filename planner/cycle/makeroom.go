@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/partition"
 	"ballast/planner/placement"
@@ -37,11 +38,8 @@ func makeRoom(s *snapshot) *proposed {
 	}
 	var off []int
 	for _, replica := range slices.Sorted(maps.Keys(s.In.Memory.Sizes.Cramped)) {
-		c := s.In.Memory.Sizes.Cramped[replica]
-		if !c.Left.IsZero() { // what it needs falls by and by
-			continue
-		}
-		if lasts := !c.Since.IsZero() && s.In.Now.Sub(c.Since) >= time.Duration(away.After); lasts && replica < s.Next.Replicas {
+		c := s.In.Memory.Sizes.Cramped[replica] // once clusters have left it, what it needs falls by and by
+		if c.Left.IsZero() && replica < s.Next.Replicas && c.Due(time.Duration(away.After), s.In.Now) {
 			off = append(off, replica)
 		}
 	}
@@ -54,17 +52,20 @@ func makeRoom(s *snapshot) *proposed {
 	}
 	p := &proposed{cause: change.Balance}
 	for _, replica := range off {
-		if !r.relieve(replica, s.In.Memory.Sizes.Cramped[replica].Has) {
+		has := s.In.Memory.Sizes.Cramped[replica].Has
+		to := r.relieve(replica, has, r.bins)
+		if len(to) == 0 {
 			p.told = append(p.told, problem.Problem{Phase: problem.PhaseSize, Subject: "size.moveAway", Kind: "NodeFull", Message: fmt.Sprintf(
-				"the node of replica %d has had no room for its size for %s, and no cluster can leave it: it has one alone, "+
-					"those that it has are fixed, or no other replica has room", replica, time.Duration(away.After))})
+				"the node of replica %d has had no room for its size for %s, and no cluster can leave it: %s",
+				replica, time.Duration(away.After), r.whyNone(replica, has))})
 		}
+		maps.Copy(r.to, to)
 	}
 	if len(r.to) == 0 {
 		return p
 	}
 	p.why = fmt.Sprintf("moves %s off %s: the node has had no room for its size for %s (size.moveAway)",
-		problem.Plural(serversOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
+		problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
 	p.want = s.wantOf(s.Next.Replicas, r.to)
 	p.want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
@@ -74,6 +75,7 @@ func makeRoom(s *snapshot) *proposed {
 type relieving struct {
 	*snapshot
 	bins   []placement.Bin
+	held   []int // replicas that may not grow now, and would receive if they might
 	policy placement.Policy
 	items  []partition.Item
 	units  [][]int // the clusters of each item
@@ -99,48 +101,65 @@ func newRelieving(s *snapshot) (*relieving, error) {
 	}
 	for replica := range r.bins {
 		_, held := s.ungrown[replica]
-		r.bins[replica].Open = r.bins[replica].Open && !r.bins[replica].Cramped && !held
+		receives := r.bins[replica].Open && !r.bins[replica].Cramped
+		r.bins[replica].Open = receives && !held
+		if receives && held {
+			r.held = append(r.held, replica)
+		}
 	}
 	return r, nil
 }
 
-// relieve finds places for what is to leave a replica whose pod has that many percent of what it needs; false: nothing leaves it.
-func (r *relieving) relieve(replica, has int) bool {
-	carried := r.bins[replica].Load
+// relieve finds places for what is to leave a replica whose pod has that many percent of what it needs, and has the bins that they go to
+// carry it. Empty: nothing leaves it.
+func (r *relieving) relieve(replica, has int, bins []placement.Bin) map[string]int {
+	carried := bins[replica].Load
 	goal := carried - plan.Load(float64(carried)*float64(has)/100)
 	leaving := r.fewest(replica, max(goal, 1))
 	units := make([]placement.Unit, len(leaving))
 	for k, item := range leaving {
 		units[k] = r.unit(item)
 	}
-	bins := slices.Clone(r.bins)
-	bins[replica].Open = false
-	if !slices.ContainsFunc(bins, func(b placement.Bin) bool { return b.Open }) {
-		return false
+	others := slices.Clone(bins)
+	others[replica].Open = false
+	if !slices.ContainsFunc(others, func(b placement.Bin) bool { return b.Open }) {
+		return nil
 	}
-	moved := false
-	for k, placed := range placement.Place(units, bins, r.policy) {
-		if !r.takes(placed, units[k], carried) {
+	to := map[string]int{}
+	for k, placed := range placement.Place(units, others, r.policy) {
+		if !r.takes(placed, units[k], carried, bins) {
 			continue
 		}
-		r.bins[placed.To], moved = r.bins[placed.To].Take(units[k]), true
+		bins[placed.To] = bins[placed.To].Take(units[k])
 		for _, name := range units[k].Names {
-			r.to[name] = placed.To
+			to[name] = placed.To
 		}
 	}
-	return moved
+	return to
+}
+
+// whyNone says why nothing leaves a replica.
+func (r *relieving) whyNone(replica, has int) string {
+	bins := slices.Clone(r.bins)
+	for _, held := range r.held {
+		bins[held].Open = true
+	}
+	if len(r.held) > 0 && len(r.relieve(replica, has, bins)) > 0 {
+		return r.ungrown[r.held[0]]
+	}
+	return "it has one alone, those that it has are fixed, or no other replica has room"
 }
 
 // takes reports whether a unit goes where it was placed: to a replica that may receive it and carries less with it than the one that it
 // leaves carried.
-func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried plan.Load) bool {
+func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried plan.Load, bins []placement.Bin) bool {
 	if placed.To == placement.NoReplica || placed.Crowds || placed.Starves {
 		return false
 	}
 	if division.Bounds(r.Ground).Capacity > 0 && !placed.Fits { // beyond what a person says that one carries it is levelled off again
 		return false
 	}
-	b := r.bins[placed.To]
+	b := bins[placed.To]
 	with := b.With(u.Load, len(u.Names))
 	fits := r.policy.MaxClusters <= 0 || with.Clusters <= r.policy.MaxClusters
 	return b.Open && fits && with.Load < carried

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -72,13 +73,13 @@ func TestClustersLeaveAReplicaWhoseNodeHasNoRoom(t *testing.T) {
 		t.Errorf("its new owner has %s", n.memory(0))
 	}
 	w.steps(3 * time.Hour)
-	if full := cramped(w.in); !full[1] {
+	if full := sizing.Cramped(w.in); !full[1] {
 		t.Error("what levels may come back to it")
 	}
 	w.in.Now = w.in.Now.Add(24 * time.Hour)
 	w.step(30 * time.Second)
 	w.step(30 * time.Second)
-	if full := cramped(w.in); full[1] {
+	if full := sizing.Cramped(w.in); full[1] {
 		t.Error("a day later nothing is levelled to it")
 	}
 	if diff := cmp.Diff(want, w.at()); diff != "" {
@@ -113,6 +114,13 @@ func TestClustersStayOnAReplicaWhoseNodeHasNoRoom(t *testing.T) {
 			w.setLoad("c000", 3)
 			w.setLoad("c006", 3)
 		}, none},
+		"the others may not grow": {func(w *liveWorld, _ *nodes) {
+			w.in.Config.Change.Up = off
+		}, strings.Replace(none, "it has one alone, those that it has are fixed, or no other replica has room",
+			"replica 0 may not grow now for what would come to it (change.up: UpdatePolicy)", 1)},
+		"beyond what a person says that one carries": {func(w *liveWorld, _ *nodes) {
+			w.in.Config.Partition.Capacity = ptr.To(config.Decimal("0.8")) // a replica has 0.25, and 0.625 is to leave
+		}, none},
 		"the others would carry more": {func(w *liveWorld, _ *nodes) {
 			w.in.Pins = plan.Pins{"c003": 1, "c004": 1, "c005": 1}
 			w.setLoad("c000", 3)
@@ -134,6 +142,45 @@ func TestClustersStayOnAReplicaWhoseNodeHasNoRoom(t *testing.T) {
 				t.Errorf("told %q, want %q; clusters (-before +after):\n%s", told, test.told, diff)
 			}
 		})
+	}
+}
+
+// Up to a written capacity clusters go to other replicas.
+func TestClustersLeaveACrampedReplicaWithinTheCapacity(t *testing.T) {
+	w, _ := crampedWorld(t)
+	w.in.Config.Partition.Capacity = ptr.To(config.Decimal("0.9")) // a replica has 0.25, and 0.625 is to leave
+	want := w.at()
+	want["c002"] = 0
+	w.steps(90 * time.Minute)
+	if diff := cmp.Diff(want, w.at()); diff != "" {
+		t.Errorf("after an hour and a half (-want +got):\n%s", diff)
+	}
+}
+
+// A rollout that ends before anything left, since its receiver's node has no room, either, is tried again after two hours.
+func TestATryThatEndsAtOnceIsMadeAgain(t *testing.T) {
+	w, n := crampedWorld(t)
+	n.resize[0], n.resize[2] = observed.ResizeInfeasible, observed.ResizeInfeasible // both have what they need by now
+	want := w.at()
+	underWay := func(outcome.Outcome) bool { return w.in.InForce.Rollout != nil }
+	w.until(t, "a rollout for it begins", 70*time.Minute, underWay)
+	w.until(t, "it ends", 5*time.Minute, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
+	ended := w.in.Now
+	if diff := cmp.Diff(want, w.at()); diff != "" {
+		t.Fatalf("of a node without room (-want +got):\n%s", diff)
+	}
+	delete(n.resize, 0)
+	w.until(t, "it is tried again", 3*time.Hour, underWay)
+	if waited := w.in.Now.Sub(ended).Round(time.Minute); waited != 2*time.Hour {
+		t.Errorf("it was tried again after %s, want 2h", waited)
+	}
+	w.steps(10 * time.Minute)
+	want["c002"] = 0
+	if diff := cmp.Diff(want, w.at()); diff != "" {
+		t.Errorf("afterwards (-want +got):\n%s", diff)
+	}
+	if full := sizing.Cramped(w.in); !full[1] {
+		t.Error("what levels may come back to it")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/explain"
 	"ballast/planner/plan"
 )
 
@@ -69,7 +70,7 @@ func TestExplainSaysWhetherToLeaveACluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := test.world()
 			w.cycle()
-			e, err := Explain(w.in, w.last, test.cluster)
+			e, err := explain.Cluster(w.in, w.last, test.cluster)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +90,7 @@ func TestExplainSaysWhatAMoveCosts(t *testing.T) {
 	w := grouped(map[string]int{"a": 0, "b": 0, "c": 1, "d": 2}, map[string][]string{"a": {"pay"}, "b": {"pay"}}, together("pay"))
 	w.in.Config.Change.Moves.Rate = config.Default().Change.Moves.Rate
 	w.cycle()
-	e, err := Explain(w.in, w.last, "a")
+	e, err := explain.Cluster(w.in, w.last, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestExplainSaysWhatAMoveCosts(t *testing.T) {
 	}
 	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}}
 	w.cycle()
-	if e, err = Explain(w.in, w.last, "a"); err != nil {
+	if e, err = explain.Cluster(w.in, w.last, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if m := e.Moving; m.LoadHours != 0.25 || !m.Restarts {
@@ -120,7 +121,7 @@ func TestExplainWeighsEveryMoveByOneModel(t *testing.T) {
 		}
 		w.cycle()
 		for name := range on {
-			e, err := Explain(w.in, w.last, name)
+			e, err := explain.Cluster(w.in, w.last, name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +134,7 @@ func TestExplainWeighsEveryMoveByOneModel(t *testing.T) {
 	})
 }
 
-func checkMoving(t *rapid.T, w *world, e Explanation, m Moving) {
+func checkMoving(t *rapid.T, w *world, e explain.Explanation, m explain.Moving) {
 	if m.To == e.Replica || m.Leave && e.To >= 0 || m.Answer == "" {
 		t.Errorf("%+v of a cluster on replica %d that the partition has on %d", m, e.Replica, e.To)
 	}

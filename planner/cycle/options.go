@@ -6,6 +6,8 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -43,7 +45,7 @@ func ends(s *snapshot, cause change.Cause) string {
 	switch {
 	case s.In.Paused && !byPerson(cause):
 		return "a person paused it"
-	case stopsFor(cause, s.In, s.changes) && !byPerson(cause):
+	case safety.StopsFor(cause, s.In, s.changes) && !byPerson(cause):
 		return "ballast stopped itself and nobody has cleared it"
 	case s.Partial && !empties(cause) && !leavesTaken(s, cause):
 		return gate.GoneAtOnce
@@ -55,7 +57,7 @@ func ends(s *snapshot, cause change.Cause) string {
 	case s.In.Rollback != nil:
 		return "a person asked for an earlier plan"
 	}
-	if levels(cause) {
+	if cause.Levels() {
 		return tooLarge(s)
 	}
 	return ""
@@ -64,7 +66,7 @@ func ends(s *snapshot, cause change.Cause) string {
 // movesLeft is how many clusters may change their replica now, for that cause. A person's own word
 // waits neither for a pause nor for a trip to be cleared: to take a change back is what both are for.
 func movesLeft(s *snapshot, cause change.Cause) int {
-	if stopsFor(cause, s.In, s.changes) && !byPerson(cause) {
+	if safety.StopsFor(cause, s.In, s.changes) && !byPerson(cause) {
 		return 0 // a wave that is under way ends, and no other begins
 	}
 	if cause != "" && !cause.Limited() {
@@ -75,7 +77,7 @@ func movesLeft(s *snapshot, cause change.Cause) int {
 
 // budgetOf is the move budget as moves of that cause have it.
 func budgetOf(s *snapshot, cause change.Cause) change.Budget {
-	return change.Look(s.changes.Ledger.Before(cause), ratesOf(s.In), s.budget.Of, s.In.Now)
+	return change.Look(s.changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.budget.Of, s.In.Now)
 }
 
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.

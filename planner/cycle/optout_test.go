@@ -32,7 +32,7 @@ func TestTheReplicasOfAWorkloadThatOptedOutArePeoples(t *testing.T) {
 	if p := w.in.InForce; p.Replicas != 3 || p.ControllerReplicas != 3 || p.Rollout != nil || w.in.Workload.Replicas != 5 || *w.in.Workload.EnvReplicas != "3" {
 		t.Errorf("the plan has %d replicas, env %d, rollout %v; the workload %d, env %s", p.Replicas, p.ControllerReplicas, p.Rollout, w.in.Workload.Replicas, *w.in.Workload.EnvReplicas)
 	}
-	if imbalance := Imbalance(w.last.Now); w.in.InForce.Revision < 3 || imbalance > 1.1 {
+	if imbalance := outcome.Imbalance(w.last.Now); w.in.InForce.Revision < 3 || imbalance > 1.1 {
 		t.Errorf("revision %d leaves makespan over mean %.2f: clusters are ballast's still", w.in.InForce.Revision, imbalance)
 	}
 	w.in.Workload.Unmanaged, w.in.Pins = false, nil

@@ -47,7 +47,7 @@ func TestASecretsPinThatFailsStopsNoLevelling(t *testing.T) {
 				}
 			}
 			trip := w.last.Memory.Changes.Trip
-			if level := Imbalance(w.last.Now); level > 1.1 || most != 3 || trip != nil {
+			if level := outcome.Imbalance(w.last.Now); level > 1.1 || most != 3 || trip != nil {
 				t.Errorf("makespan over mean %.2f, up to %d replicas, trip %+v; %v", level, most, trip, messages(w.last))
 			}
 			if !slices.Contains(problems(w.last), "rollout/PinWaits/Pin") {
@@ -78,7 +78,7 @@ func TestASecretsPinThatWaitsForTheDayStopsNoLevelling(t *testing.T) {
 					t.Fatalf("%d replicas in the day of the first pin", n)
 				}
 			}
-			if level := Imbalance(w.last.Now); level > 1.15 || w.row(t, "c005") != 3 {
+			if level := outcome.Imbalance(w.last.Now); level > 1.15 || w.row(t, "c005") != 3 {
 				t.Errorf("makespan over mean %.2f, the first pin's cluster on replica %d: %v", level, w.row(t, "c005"), messages(w.last))
 			}
 			w.until(t, "the second pin", 24*time.Hour, func(outcome.Outcome) bool {
@@ -96,7 +96,7 @@ func TestNoRollbackBringsAboutWhatASecretsPinWaitsFor(t *testing.T) {
 			earlier := w.in.InForce.Clone()
 			w.imbalanced()
 			for range 10 * 60 {
-				if w.few(1); Imbalance(w.last.Now) < 1.1 && w.in.InForce.Rollout == nil {
+				if w.few(1); outcome.Imbalance(w.last.Now) < 1.1 && w.in.InForce.Rollout == nil {
 					break
 				}
 			}

@@ -51,7 +51,7 @@ func preview(in input.Inputs) *snapshot {
 
 // PreviewEvacuation is where the clusters of cordoned replicas go, by the leader's own judgement and the loads of the
 // last decision, when the budget has room for all of them. The inputs have a plan in force; of the others it takes what
-// Compare takes, and the configuration and the cordons.
+// compare.InForce takes, and the configuration and the cordons.
 func PreviewEvacuation(in input.Inputs) failover.Evacuation {
 	s := preview(in)
 	r := request(s, nil)

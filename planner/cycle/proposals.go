@@ -11,6 +11,8 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -95,10 +97,10 @@ func level(s *snapshot) *proposed {
 		return nil
 	}
 	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d",
-		serversOf(s.Beside, clustersOf(moves), s.Next), serversOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
+		ledger.ServersOf(s.Beside, outcome.ClustersOf(moves), s.Next), ledger.ServersOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
 	pays := s.worth
 	if waits == "" {
-		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", Imbalance(s.candidate.Replicas), Imbalance(s.now))
+		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", outcome.Imbalance(s.candidate.Replicas), outcome.Imbalance(s.now))
 	} else {
 		why += "; other moves wait: " + waits
 		pays = pays.of(moves)
@@ -119,7 +121,7 @@ func down(s *snapshot) (int, bool) {
 		return 0, false
 	}
 	for replica := range s.Next.Replicas {
-		if !works(s.In.Observed.Pods, replica) {
+		if !standing.Works(s.In.Observed.Pods, replica) {
 			return replica, true
 		}
 	}
@@ -323,7 +325,7 @@ func evacuation(s *snapshot) *proposed {
 	if p.cause == change.Drain {
 		asked = " as asked"
 	}
-	p.why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(serversOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
+	p.why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
 	p.want = s.wantParted(s.Next.Replicas, e.Moves, pinnedBack(s, unwell))
 	p.want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
@@ -351,11 +353,11 @@ func pinnedBack(s *snapshot, unwell []int) map[string]bool {
 func request(s *snapshot, unwell []int) failover.Request {
 	again := map[string]bool{}
 	for name, at := range s.changes.Failed {
-		again[name] = s.In.Now.Sub(at) < failedOnce
+		again[name] = s.In.Now.Sub(at) < ledger.FailedOnce
 	}
 	working := map[int]bool{}
 	for _, replica := range unwell {
-		working[replica] = works(s.In.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
+		working[replica] = standing.Works(s.In.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
 	}
 	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
 		MaxClusters: s.MostClusters(), Budget: budgetOf(s, change.Drain).Left, Rescue: budgetOf(s, change.Failover).Left,

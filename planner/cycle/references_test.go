@@ -10,9 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
+
+// fullWindow is for how long a fleet is measured before that says what is usual.
+const fullWindow = 3*time.Hour + 10*time.Minute
 
 // cold is a fleet of 20 clusters by the default metrics, of which events are seen as they usually are, or as a share of it.
 func cold(t *testing.T) (w *world, see func(events float64)) {
@@ -21,7 +25,7 @@ func cold(t *testing.T) (w *world, see func(events float64)) {
 	w.in.Config.Poll.Prometheus.Metrics, w.in.Config.Index.PNorm.Weights = nil, nil
 	return w, func(events float64) {
 		w.in.Fetched = nil
-		for _, m := range MetricsOf(w.in.Config) {
+		for _, m := range loads.MetricsOf(w.in.Config) {
 			f := poll.Fetched{Metric: m.ID}
 			for i, s := range w.in.Discovered.Secrets {
 				v := map[string]float64{"objects": 1000, "events": events * 10 * float64(1+i%5), "reconciles": 2, "apps": 20}[m.ID]
@@ -198,30 +202,5 @@ func TestARebaseIsUndone(t *testing.T) {
 		if w.cycle(); w.in.InForce.References["events"] != "600" {
 			t.Fatalf("they did not stay: %v", w.in.InForce.References)
 		}
-	}
-}
-
-// By the recording rule the default set is other text and the same measure: an installation that takes it keeps its loads.
-func TestTheRecordedSetIsTheSameMeasure(t *testing.T) {
-	plain, recorded := config.Default(), config.Default()
-	recorded.Poll.Prometheus.Recorded = true
-	if unitOf(plain, nil) != unitOf(recorded, nil) {
-		t.Error("loads by the recording rule are of another unit")
-	}
-	ids := func(c config.PlannerConfig) (ids []string) {
-		for _, m := range MetricsOf(c) {
-			ids = append(ids, m.ID)
-		}
-		return ids
-	}
-	if diff := cmp.Diff(ids(plain), ids(recorded)); diff != "" {
-		t.Errorf("(-plain +recorded):\n%s", diff)
-	}
-	if diff := cmp.Diff(poll.RecordedMetrics(), MetricsOf(recorded)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	recorded.Poll.Prometheus.Metrics = []config.Metric{{ID: "own", Query: "own"}} // as a replay of its configuration has
-	if got := ids(recorded); len(got) != 1 || got[0] != "own" {
-		t.Errorf("its own metrics are %v", got)
 	}
 }

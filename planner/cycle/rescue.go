@@ -6,6 +6,9 @@ import (
 
 	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/inuse"
+	"ballast/planner/cycle/loads"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -32,10 +35,10 @@ func (c *cycle) rescue() {
 	c.Out.Pins = standing.Pins(c.In.Pins, c.Out.Fleet.Clusters)
 	c.Out.Table.Frozen = true
 	a := c.unchanged(*c.In.InForce)
-	c.watch.look(a.Ground)
+	c.watch.Look(a.Ground)
 	c.decide(a.Ground)
 	if len(c.In.Config.Size.All()) > 0 { // that policies are gone is for a list that is believed
-		sizing{c.Draft, c.verdicts}.size(a.Ground)
+		sizing.Size(c.Draft, c.verdicts, a.Ground)
 	}
 	c.finish(a)
 }
@@ -43,28 +46,15 @@ func (c *cycle) rescue() {
 // unchanged takes over a plan as it is, beside a discovery that is refused.
 func (c *cycle) unchanged(p plan.Plan) *adopt.Adoption {
 	a := adopt.Unchanged(c.In, c.Out.Fleet, c.Out.Pins, p)
-	memoryUse{c.Draft}.limitMemory(a.Ground)
+	inuse.Limit(c.Draft, a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)
 	return a
-}
-
-// lastLoads are the loads that were believed last, by cluster, of those that are gone too; of one that was never
-// measured its row's.
-func lastLoads(g *ground.Ground) map[string]plan.Load {
-	last := make(map[string]plan.Load, len(g.Next.Clusters))
-	for name, row := range g.Next.Clusters {
-		last[name] = plan.LoadOf(row.Load)
-	}
-	for name, load := range believedLast(g) {
-		last[name] = max(load, last[name])
-	}
-	return last
 }
 
 // fromMemory has a failover go by the loads that were believed last. What is not seen may be there all the same: its
 // load counts for the replica that its row has, or half a list would show room where there is none.
 func fromMemory(g *ground.Ground, r *failover.Request) {
-	last := lastLoads(g)
+	last := loads.Last(g)
 	if g.In.Config.Partition.Capacity == nil {
 		r.Capacity = g.In.Memory.Heaviest.Capacity(slices.Collect(maps.Values(last)))
 	}

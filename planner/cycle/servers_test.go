@@ -13,6 +13,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/adopt"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/rollout"
 )
@@ -195,7 +196,7 @@ func TestTheBudgetCountsServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.In.InForce, c.Out.Memory.Changes.Cause = &next, change.Balance
-			ledger{c}.count(a.Beside)
+			ledger.Ledger{Draft: c}.Count(a.Beside)
 			want := change.Window{Rate: change.Rate{Percent: 100, Period: time.Hour}, Allowed: test.size, Used: test.moves}
 			if diff := cmp.Diff([]change.Window{want}, c.Out.Budget.Windows); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -212,7 +213,7 @@ func (w *liveWorld) deciding(t *testing.T) (*outcome.Draft, *adopt.Adoption) {
 		t.Fatal("nothing is seen")
 	}
 	a := adopt.Plan(w.in, c.Out.Fleet, *w.in.InForce, nil)
-	ledger{c}.count(a.Beside)
+	ledger.Ledger{Draft: c}.Count(a.Beside)
 	return c, a
 }
 

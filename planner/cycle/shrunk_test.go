@@ -12,14 +12,11 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
-	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/sim"
 )
 
 // lose takes Secrets out of what is seen, and answers them.
@@ -503,23 +500,6 @@ func TestWhoseSecretIsNotSeenIsRemembered(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, w.in.Memory.Changes.Ownership.Last); diff != "" || len(before) != 24 {
 		t.Errorf("who had the %d clusters last (-want +got):\n%s", len(before), diff)
-	}
-}
-
-// TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot: one that takes long by nature makes no replica slower, and trips nothing.
-func TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot(t *testing.T) {
-	done := func(n uint64) change.Work { return change.Work{Reconciles: n, Seconds: 10 * float64(n)} }
-	c := &watch{Draft: &outcome.Draft{In: input.Inputs{
-		InForce:  &plan.Plan{Clusters: map[string]plan.Row{"moved": {Server: plan.ServerHash(server("moved"))}, "stays": {Server: plan.ServerHash(server("stays"))}}},
-		Observed: input.Observed{Work: map[int]input.ServerWork{0: {server("moved"): done(5), server("stays"): done(1)}}},
-	}}}
-	want := map[change.Portion]change.Work{change.PortionOf(0, server("stays")): done(1)}
-	if diff := cmp.Diff(want, c.work([]string{"moved", "never planned"})); diff != "" {
-		t.Errorf("what is not seen (-want +got):\n%s", diff)
-	}
-	c.Out.Fleet = standing.Fleet(input.Inputs{Discovered: discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}}})
-	if diff := cmp.Diff(want, c.work([]string{"moved"})); diff != "" {
-		t.Errorf("what is seen (-want +got):\n%s", diff)
 	}
 }
 

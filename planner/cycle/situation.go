@@ -8,6 +8,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/safety"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -16,9 +17,9 @@ import (
 
 // situation works out what the gates look at.
 func (s *snapshot) situation() gate.Situation {
-	now := gate.Situation{BreakGlass: s.In.BreakGlass, Paused: s.In.Paused, Tripped: tripped(s.In, s.changes), First: s.In.InForce == nil,
+	now := gate.Situation{BreakGlass: s.In.BreakGlass, Paused: s.In.Paused, Tripped: safety.Tripped(s.In, s.changes), First: s.In.InForce == nil,
 		Partial: s.Partial, Mode: s.Next.Mode, UnderWay: s.Next.Rollout != nil}
-	now.Starved = now.Tripped && stopsFor(change.Failover, s.In, s.changes)
+	now.Starved = now.Tripped && safety.StopsFor(change.Failover, s.In, s.changes)
 	if trip := s.changes.Trip; trip != nil {
 		now.Failing = trip.Cause
 	}

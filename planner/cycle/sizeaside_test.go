@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -77,7 +78,7 @@ func TestAReplicaIsSizedByWhatItsPodUses(t *testing.T) {
 	if diff := cmp.Diff([]string{"500m", "500m", "500m"}, w.requests("cpu")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if len(w.last.Table.Columns) != len(MetricsOf(w.in.Config)) || w.last.Table.Frozen {
+	if len(w.last.Table.Columns) != len(loads.MetricsOf(w.in.Config)) || w.last.Table.Frozen {
 		t.Errorf("the metric of replicas is one of clusters, too: %+v", w.last.Table)
 	}
 }

@@ -90,6 +90,89 @@ func TestInputsAreSampledBetweenDecisions(t *testing.T) {
 	}
 }
 
+// grewAfter is how many minutes from now on each replica grows to 2Gi, by cycles a minute apart.
+func (w *world) grewAfter(minutes int) map[int]int {
+	grew := map[int]int{}
+	for minute := 1; minute <= minutes; minute++ {
+		w.run(1)
+		for r := range w.in.InForce.Replicas {
+			if _, known := grew[r]; !known && w.memoryOf(r)[0] == "2Gi" {
+				grew[r] = minute
+			}
+		}
+	}
+	return grew
+}
+
+// What was decided and has no place left in the rate, or is outside the window, is made once that lets it, and waits for no other decision;
+// what is wanted later waits for its own.
+func TestWhatWasDecidedIsMadeOnceItMayBe(t *testing.T) {
+	soon := func(w *world, minutes int) string {
+		return w.in.Now.Add(time.Duration(minutes) * time.Minute).UTC().Format("15:04")
+	}
+	for name, test := range map[string]struct {
+		rules func(*world)
+		want  map[int]int // decisions come after 15, 30, 45 and 60 minutes
+	}{
+		"nothing holds it back": {func(*world) {}, map[int]int{0: 15, 1: 15, 2: 15}},
+		"one in 20 minutes": {func(w *world) {
+			w.in.Config.Change.Up.Rate = []config.Pace{{Replicas: 1, Period: config.Duration(20 * time.Minute)}}
+		}, map[int]int{0: 15, 1: 35, 2: 55}},
+		"a window between two decisions": {func(w *world) {
+			w.in.Config.Change.Up = windowAt(soon(w, 20), soon(w, 25))
+		}, map[int]int{0: 20, 1: 20, 2: 20}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rareWorld(t)
+			for _, cluster := range []string{"c000", "c001", "c002"} {
+				w.setLoad(cluster, 10)
+			}
+			test.rules(w)
+			if diff := cmp.Diff(test.want, w.grewAfter(62)); diff != "" {
+				t.Errorf("minutes after which each replica grew (-want +got):\n%s\nblocked %v", diff, w.last.Sizing.Blocked)
+			}
+		})
+	}
+}
+
+// What is off at the decision is made as soon as it is not, and what was wanted after the decision waits for the next one.
+func TestWhatIsWantedAfterADecisionWaitsForTheNext(t *testing.T) {
+	w := rareWorld(t)
+	w.in.Config.Change.Up = off
+	w.setLoad("c001", 10)
+	w.run(16)
+	w.setLoad("c002", 10)
+	w.run(2)
+	if diff := cmp.Diff(map[string]bool{"1/memory/up": true}, w.in.Memory.Sizes.Due); diff != "" {
+		t.Errorf("what is due (-want +got):\n%s", diff)
+	}
+	w.in.Config.Change.Up = config.Resizing{}
+	if diff := cmp.Diff(map[int]int{1: 1, 2: 12}, w.grewAfter(20)); diff != "" { // 18 minutes after the decision before
+		t.Errorf("minutes after which each replica grew (-want +got):\n%s", diff)
+	}
+	if due := w.in.Memory.Sizes.Due; due != nil {
+		t.Errorf("still due: %v", due)
+	}
+}
+
+// A replica whose input was not known at the first decision is sized once it is, and not at the next decision.
+func TestAFirstSizeWaitsForNoDecision(t *testing.T) {
+	w := sizedWorld(2, 2, 2)
+	w.in.Config.Size.Interval = config.Duration(6 * time.Hour)
+	w.in.Pins = plan.Pins{"c000": 0, "c001": 1, "c002": 2}
+	known := w.in.Fetched
+	w.in.Fetched = []poll.Fetched{{Metric: known[0].Metric, Err: "connection refused"}}
+	w.run(5)
+	if s := w.in.InForce.Sizes; s != nil || w.in.Memory.Sizes.Decided.IsZero() {
+		t.Fatalf("without an input the plan has %+v; decided at %s", s, w.in.Memory.Sizes.Decided)
+	}
+	w.in.Fetched = known
+	w.run(5)
+	if diff := cmp.Diff([][2]string{{"1280Mi", "2560Mi"}, {"1280Mi", "2560Mi"}, {"1280Mi", "2560Mi"}}, w.memories()); diff != "" {
+		t.Errorf("with one (-want +got):\n%s\nblocked %v", diff, w.last.Sizing.Blocked)
+	}
+}
+
 // A kill waits for no decision, and while nothing may change none is made: the first cycle in which it may decides.
 func TestNoDecisionIsWaitedForInNeed(t *testing.T) {
 	w := killedWorld(t, time.Second)

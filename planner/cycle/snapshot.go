@@ -8,6 +8,8 @@ import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/safety"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -65,8 +67,8 @@ func (s *snapshot) mayAny(actions gate.Action) bool {
 func (s *snapshot) seen() observed.State {
 	seen := standing.Seen(s.Next.Clusters, s.Fleet, s.known, s.In.Workload)
 	seen.Pods, seen.OwnersKnown, seen.Owned = s.changes.Replicas.Dated(s.In.Observed.Pods, s.In.Now), s.In.Observed.Reported.Asked, s.verdict.Owned
-	let := excused(s.Fleet, s.verdict, s.known, s.In.Now)
-	seen.Orphans = bereft(s.Fleet, s.verdict, let)
+	let := safety.Excused(s.Fleet, s.verdict, s.known, s.In.Now)
+	seen.Orphans = safety.Bereft(s.Fleet, s.verdict, let)
 	if len(let) > 0 {
 		for i, stamp := range seen.Secrets {
 			seen.Secrets[i].Ownerless = let[stamp.Name]
@@ -115,7 +117,7 @@ func (s *snapshot) shut() []int {
 // bins are replicas that carry nothing yet. Those that are unwell, cordoned, not ready or silent are closed.
 func (s *snapshot) bins(replicas int) []placement.Bin {
 	bins, closed := make([]placement.Bin, replicas), append(s.shut(), s.cordoned...)
-	full := cramped(s.In)
+	full := sizing.Cramped(s.In)
 	for replica := range bins {
 		bins[replica].Open, bins[replica].Cramped = !slices.Contains(closed, replica), full[replica]
 	}

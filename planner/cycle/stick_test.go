@@ -21,7 +21,9 @@ import (
 func shippedPlans(t *testing.T, clusters int) *liveWorld {
 	t.Helper()
 	w := adopted(t, slices.Repeat([]float64{10}, clusters)...)
-	w.until(t, "it is level", 3*time.Hour, func(out outcome.Outcome) bool { return w.in.InForce.Rollout == nil && Imbalance(out.Now) < 1.05 })
+	w.until(t, "it is level", 3*time.Hour, func(out outcome.Outcome) bool {
+		return w.in.InForce.Rollout == nil && outcome.Imbalance(out.Now) < 1.05
+	})
 	w.in.Config.Evaluate, w.in.Config.Partition = config.Default().Evaluate, config.Default().Partition
 	w.history = map[string][]int{}
 	w.step(time.Minute)
@@ -172,7 +174,7 @@ func TestAPartitionMadeAnewIsWeighed(t *testing.T) {
 	}
 	w.setLoad(w.on(0)[0], 200)
 	w.cycles(6*60, func(int) {})
-	if got := Imbalance(w.last.Now); got > 1.05 {
+	if got := outcome.Imbalance(w.last.Now); got > 1.05 {
 		t.Errorf("makespan over mean %.2f, want 1.05 at most", got)
 	}
 }

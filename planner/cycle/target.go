@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
@@ -23,7 +26,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int, parted map[strin
 	clusters := make([]placement.Cluster, 0, len(s.Next.Clusters))
 	var last map[string]plan.Load
 	if s.Partial {
-		last = lastLoads(s.Ground)
+		last = loads.Last(s.Ground)
 	}
 	for i := range s.Fleet.Clusters {
 		p := s.Cluster(i)
@@ -114,7 +117,7 @@ func limit(s *snapshot, w *rollout.Proposal, cause change.Cause, o rollout.Optio
 // mostAtOnce is how many moves the rates ever have room for at once.
 func mostAtOnce(s *snapshot) int {
 	most := math.MaxInt
-	for _, r := range ratesOf(s.In) {
+	for _, r := range ledger.RatesOf(s.In) {
 		most = min(most, r.Allowed(s.budget.Of))
 	}
 	return most
@@ -123,7 +126,7 @@ func mostAtOnce(s *snapshot) int {
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
 func room(s *snapshot, cause change.Cause, moves int, since, mend string) (waits string, told []problem.Problem) {
 	budget := budgetOf(s, cause)
-	at, ok := change.When(s.changes.Ledger.Before(cause), ratesOf(s.In), s.budget.Of, s.In.Now, moves)
+	at, ok := change.When(s.changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.budget.Of, s.In.Now, moves)
 	switch {
 	case moves == 1:
 		return "waits for the move budget: " + budget.String(), nil
@@ -168,7 +171,7 @@ func servers(s *snapshot, moves []rollout.Move) int {
 			}
 		}
 	}
-	return serversOf(s.Beside, names, s.Next)
+	return ledger.ServersOf(s.Beside, names, s.Next)
 }
 
 func pick(moves []rollout.Move, unit []int) []rollout.Move {
@@ -198,15 +201,6 @@ func scalingRestarts(s *snapshot, w *rollout.Proposal) bool {
 	return s.Next.Target.Kind == plan.Deployment && w.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 }
 
-// restartAgain is when ballast may restart the fleet again by itself; zero: now.
-func restartAgain(s *snapshot) time.Time {
-	every, last := time.Duration(s.In.Config.Change.Restarts.Every), s.changes.Restarted
-	if since := s.In.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
-		return time.Time{}
-	}
-	return last.Add(every)
-}
-
 // secretsPinWaits is what replicas that a Secret's pin asks for wait for; empty: nothing, or nobody asks for them.
 func (s *snapshot) secretsPinWaits(p *proposed) string {
 	if !p.bySecret {
@@ -228,7 +222,7 @@ func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string,
 	}
 	atOnce := p.atOnce || p.asked && p.want.Replicas != s.Next.Replicas // which the budget may have put off
 	waitsItsTurn := p.cause == change.Balance && !atOnce
-	if again := restartAgain(s); waitsItsTurn && !again.IsZero() && restarts(s, p.want, o) {
+	if again := sizing.RestartAgain(s.In, s.changes.Restarted); waitsItsTurn && !again.IsZero() && restarts(s, p.want, o) {
 		return "RestartWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s (change.restarts.every is %s); rollout.live restarts none",
 			again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), time.Duration(s.In.Config.Change.Restarts.Every)), nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/poll"
@@ -71,7 +72,7 @@ func TestAWeekByTheShippedMetricsRests(t *testing.T) {
 			c := config.Default()
 			c.Mode = w.in.Config.Mode
 			w.in.Config, w.in.Fetched = c, nil
-			for _, m := range MetricsOf(c) {
+			for _, m := range loads.MetricsOf(c) {
 				w.in.Fetched = append(w.in.Fetched, poll.Fetched{Metric: m.ID})
 			}
 			loads := shippedMetrics(0.2, coin)
@@ -112,7 +113,7 @@ func (w *liveWorld) aWeek(base []float64, loads measured) (got aWeek) {
 				got.rollouts++
 			}
 		}
-		if got.imbalance = Imbalance(w.last.Now); got.imbalance > 1.2 {
+		if got.imbalance = outcome.Imbalance(w.last.Now); got.imbalance > 1.2 {
 			got.high += 1.0 / minutes
 		}
 	}

@@ -2,17 +2,15 @@ package cycle
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"ballast/planner/change"
-	"ballast/planner/config"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/evaluate"
-	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -50,7 +48,7 @@ func (c weighing) weigh(s *snapshot, d division.Division) (*evaluate.Candidate, 
 		c.Out.Candidate.Verdict = "not weighed while a rollout is under way"
 		return nil, worth{}
 	}
-	c.held = heldLoads(c.In.Config, c.Out.Table, s)
+	c.held = loads.Held(c.In.Config, c.Out.Table, s.loads, s.Next.References)
 	unheld(c.held, s, d.Offers)
 	savings := c.In.Memory.Savings.Next(c.lookOut(s, d), c.In.Now, evaluate.Terms{
 		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: price(s)})
@@ -98,36 +96,9 @@ func unheld(made []plan.Load, s *snapshot, offers map[int]evaluate.Offer) {
 	}
 }
 
-// heldLoads is what values of earlier cycles make of each cluster's load; nil: there are none. Where a value is divided by what all
-// others have, a cluster of which one is held is taken for one that nobody measures.
-func heldLoads(c config.PlannerConfig, t measure.Table, s *snapshot) []plan.Load {
-	some, fresh := map[int]bool{}, t
-	fresh.Columns = slices.Clone(t.Columns)
-	for k, column := range t.Columns {
-		fresh.Columns[k].Values = slices.Clone(column.Values)
-		for i, flag := range column.Flags {
-			if flag == measure.Held {
-				fresh.Columns[k].Values[i], some[i] = 0, true
-			}
-		}
-	}
-	if len(some) == 0 {
-		return nil
-	}
-	made := make([]plan.Load, len(s.loads))
-	measured, _, problem := loadsOf(c, fresh, s.Next.References)
-	relative := c.Normalize.Robust != nil || c.Normalize.MinMax != nil
-	for i := range some {
-		if made[i] = s.loads[i]; problem == nil && !relative {
-			made[i] -= min(measured[i], made[i])
-		}
-	}
-	return made
-}
-
 // price is what all moves have to pay together where they restart every replica: what all clusters make.
 func price(s *snapshot) (all plan.Load) {
-	if !movesRestart(s.In.Config.Rollout) && s.In.Config.Rollout.Live != nil && s.Next.Target.Kind != plan.Deployment {
+	if !s.In.Config.Rollout.MovesRestart() && s.In.Config.Rollout.Live != nil && s.Next.Target.Kind != plan.Deployment {
 		return 0
 	}
 	for _, r := range s.now {

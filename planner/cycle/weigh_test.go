@@ -62,7 +62,7 @@ func TestAnOverloadElsewhereIsRelievedToo(t *testing.T) {
 	w.setLoad(a, 10)
 	w.setLoad(b, 150)
 	w.cycles(240, func(int) {})
-	if got := Imbalance(w.last.Now); got > 1.18 {
+	if got := outcome.Imbalance(w.last.Now); got > 1.18 {
 		t.Errorf("makespan over mean %.2f, four hours after another replica had too much: %q", got, w.last.Candidate.Verdict)
 	}
 }
@@ -84,7 +84,7 @@ func TestReplicasThatAreBusyByTurnsAreMixed(t *testing.T) {
 			w.setLoad(name, 10*(1+0.3*math.Sin(2*math.Pi*(hours/24+float64(r)/3))))
 		}
 		w.step(time.Minute)
-		if Imbalance(w.last.Now) > 1.2 {
+		if outcome.Imbalance(w.last.Now) > 1.2 {
 			over[minute/1440]++
 		}
 	}

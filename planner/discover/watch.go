@@ -170,9 +170,13 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 	if err != nil {
 		return plan.Target{}, Workload{}, err
 	}
-	at := slices.IndexFunc(fits[0].pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == w.Container })
-	if err := w.follow(ctx, r, fits[0].pod.Spec.Containers[at]); err != nil {
-		return plan.Target{}, Workload{}, err
+	for _, c := range fits[0].pod.Spec.Containers {
+		if c.Name != w.Container {
+			continue
+		}
+		if err := w.follow(ctx, r, c); err != nil {
+			return plan.Target{}, Workload{}, err
+		}
 	}
 	if len(beside) > 0 {
 		w.Beside = workloadNames(beside)
@@ -182,7 +186,7 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 
 // thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload
 // must neither take the fleet over by it, nor leave nobody in charge; nor who takes the labels off by which it was found: then it is
-// known by what it runs. A plan of what the target rules out says nothing.
+// known by what it runs or, where nothing else fits, by its name. A plan of what the target rules out says nothing.
 func thePlans(of *plan.Plan, target plan.Target, fits, all []found) (its, beside []found, err error) {
 	if of == nil {
 		return fits, nil, nil
@@ -195,7 +199,8 @@ func thePlans(of *plan.Plan, target plan.Target, fits, all []found) (its, beside
 	others := func(f found) bool { return !ours(f) }
 	its, beside = slices.DeleteFunc(slices.Clone(fits), others), slices.DeleteFunc(fits, ours)
 	if len(its) == 0 {
-		its = slices.DeleteFunc(slices.Clone(all), func(f found) bool { return others(f) || !runsController(f.pod.Spec.Containers) })
+		alone := len(beside) == 0
+		its = slices.DeleteFunc(slices.Clone(all), func(f found) bool { return others(f) || !alone && !runsController(f.pod.Spec.Containers) })
 	}
 	if len(its) == 0 {
 		return nil, nil, fmt.Errorf("finding the application-controller in %q: the plan is of %s %s, which is not there or lacks Argo CD's labels; would fit: %s; set target.kind and target.name if another is the one",
@@ -286,27 +291,19 @@ func asked(n *int32) int {
 // is reports whether the workload is that target's.
 func (w Workload) is(t plan.Target) bool { return w.Kind == t.Kind && w.Name == t.Name }
 
-// read adds what the container says; an empty name finds it. Where none stands out it is the plan's, if the workload is: whoever may
-// add a container must not leave nobody in charge.
+// read adds what the container says; an empty name finds it.
 func (f found) read(container string, of *plan.Plan) (Workload, error) {
-	w, containers := f.workload, f.pod.Spec.Containers
-	named := func(name string) int {
-		return slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
-	}
-	at := named(container)
-	if container == "" {
-		var err error
-		if at, err = FindContainer(containers); err != nil && of != nil && w.is(of.Target) {
-			at = named(of.Target.Container)
-		}
-		if at < 0 {
+	w := f.workload
+	w.RestartedAt = f.pod.Annotations["kubectl.kubernetes.io/restartedAt"]
+	w.Unmanaged = f.object.GetAnnotations()[plan.AnnotationUnmanaged] == "true"
+	c, err := f.container(container, of)
+	if err != nil {
+		if of == nil || !w.is(of.Target) || of.Target.Container == "" {
 			return Workload{}, fmt.Errorf("reading %s %q: %w", w.Kind, w.Name, err)
 		}
+		w.without(container, *of)
+		return w, nil
 	}
-	if at < 0 {
-		return Workload{}, fmt.Errorf("reading %s %q: it has no container %q, only %s; mend target.container", w.Kind, w.Name, container, containerNames(containers))
-	}
-	c := containers[at]
 	w.Container = c.Name
 	if value, set := env(c, EnvReplicas); set {
 		w.EnvReplicas = &value
@@ -319,7 +316,38 @@ func (f found) read(container string, of *plan.Plan) (Workload, error) {
 		w.ApplicationNamespaces = &namespaces
 	}
 	w.Resources = resourcesOf(c)
-	w.RestartedAt = f.pod.Annotations["kubectl.kubernetes.io/restartedAt"]
-	w.Unmanaged = f.object.GetAnnotations()[plan.AnnotationUnmanaged] == "true"
 	return w, nil
+}
+
+// container is the controller's, by its name or, without one, by what it runs. Where none stands out it is the plan's, if the workload is:
+// whoever may add a container must not leave nobody in charge.
+func (f found) container(name string, of *plan.Plan) (corev1.Container, error) {
+	containers := f.pod.Spec.Containers
+	named := func(name string) int {
+		return slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+	}
+	at, err := named(name), error(nil)
+	switch {
+	case name != "" && at < 0:
+		err = fmt.Errorf("it has no container %q, only %s; mend target.container", name, containerNames(containers))
+	case name == "":
+		if at, err = FindContainer(containers); err != nil && of != nil && f.workload.is(of.Target) {
+			at = named(of.Target.Container)
+		}
+	}
+	if at < 0 {
+		return corev1.Container{}, err
+	}
+	return containers[at], nil
+}
+
+// without is the plan's workload whose pod template has no container that is the controller's any more: whoever may write it must not leave
+// nobody in charge. Its env and size are taken for what the plan holds, and are left alone; all else goes on.
+func (w *Workload) without(container string, of plan.Plan) {
+	w.Container, w.ContainerGone, w.DynamicDistribution = cmp.Or(container, of.Target.Container), true, w.Kind == plan.Deployment
+	if of.ControllerReplicas > 0 {
+		value := strconv.Itoa(of.ControllerReplicas)
+		w.EnvReplicas = &value
+	}
+	w.Resources = of.Resources
 }

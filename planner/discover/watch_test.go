@@ -241,11 +241,14 @@ func TestFindTarget(t *testing.T) {
 	cache := &appsv1.StatefulSet{ObjectMeta: meta("argocd-redis", nil), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "application-controller"})}}
 	doubled := &appsv1.StatefulSet{ObjectMeta: meta("argocd-application-controller", controller),
 		Spec: appsv1.StatefulSetSpec{Template: pod(same("argocd-application-controller", "4"), same("application-controller", "1"))}}
+	seven, held := "7", &plan.Resources{Requests: map[string]string{"cpu": "1"}}
 	ofContainer := func(name string) *plan.Plan {
 		p := planOf("StatefulSet", "argocd-application-controller")
-		p.Target.Container = name
+		p.Target.Container, p.ControllerReplicas, p.Resources = name, 7, held
 		return p
 	}
+	deployed := planOf("Deployment", "argocd-application-controller")
+	deployed.Target.Container = "old"
 	argocd := plan.Target{Namespace: "argocd"}
 	tests := map[string]struct {
 		objects    []client.Object
@@ -347,8 +350,20 @@ func TestFindTarget(t *testing.T) {
 		},
 		"two that look the same, and a plan of another container": {
 			objects: []client.Object{doubled}, target: argocd, of: ofContainer("main"),
-			wantErr: `reading StatefulSet "argocd-application-controller": finding the application-controller's container: none of "argocd-application-controller", "application-controller" ` +
-				`stands out by the command argocd-application-controller, the env ARGOCD_CONTROLLER_REPLICAS or its name; set target.container`,
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "main"},
+			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "main", ContainerGone: true, Replicas: 1,
+				EnvReplicas: &seven, Resources: held},
+		},
+		"the container that a person named is gone, where a plan is of the workload": {
+			objects: []client.Object{dynamic}, target: plan.Target{Namespace: "argocd", Container: "main"}, of: deployed,
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "main"},
+			want: Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "main", ContainerGone: true, Replicas: 3,
+				DynamicDistribution: true, Unmanaged: true},
+		},
+		"that of the plan has lost its labels and runs something else, and nothing else fits": {
+			objects: []client.Object{cache, api}, target: argocd, of: planOf("StatefulSet", "argocd-redis"),
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-redis", Container: "application-controller"},
+			want:       Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-redis", Container: "application-controller", Replicas: 1},
 		},
 		"another, which a person named": {
 			objects: []client.Object{dynamic, api}, target: plan.Target{Namespace: "argocd", Kind: "Deployment"}, of: planOf("StatefulSet", "argocd-application-controller"),

@@ -53,7 +53,8 @@ type Workload struct {
 	Algorithm           string  `json:"algorithm,omitempty"`
 	DynamicDistribution bool    `json:"dynamicDistribution,omitempty"`
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
-	RestartedAt         string  `json:"restartedAt,omitempty"` // the pod template's annotation kubectl.kubernetes.io/restartedAt
+	ContainerGone       bool    `json:"containerGone,omitempty"` // the pod template has no container that is the controller's: what is said of one is what the plan holds
+	RestartedAt         string  `json:"restartedAt,omitempty"`   // the pod template's annotation kubectl.kubernetes.io/restartedAt
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
 

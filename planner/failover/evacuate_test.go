@@ -3,6 +3,7 @@ package failover
 import (
 	"fmt"
 	"math"
+	"syscall"
 	"testing"
 	"time"
 
@@ -459,6 +460,16 @@ func starving(clusters int) Request {
 	return request(rows(16, all), cordoned(5), budget(1000), capacity(400), memory(100, bytes))
 }
 
+// processorTime is what this process has used: a busy machine takes none of it.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 // Who makes thousands of clusters that starve keeps no cycle waiting: each of them stays, moves where it fits, or waits.
 func TestThousandsThatStarveTakeNoMinute(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -476,9 +487,9 @@ func TestThousandsThatStarveTakeNoMinute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := starving(5000)
 			tc.change(&r)
-			began := time.Now()
+			began := processorTime(t)
 			e := Evacuate(r, start)
-			if took := time.Since(began); took > 20*time.Second {
+			if took := processorTime(t) - began; took > 20*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			told := 0

@@ -24,6 +24,24 @@ type History struct {
 	Restarts []time.Time `json:"restarts,omitempty"`
 	OOM      time.Time   `json:"oom,omitzero"`
 	Ahead    bool        `json:"ahead,omitempty"` // its last restart was dated ahead, and counted as it was seen
+	Start    Start       `json:"start,omitzero"`
+}
+
+// Start is the start of a container that its node dated ahead, and when it was seen.
+type Start struct {
+	Said time.Time `json:"said"`
+	Seen time.Time `json:"seen"`
+}
+
+// of is what is remembered of a pod's start: nothing, where it lies in the past.
+func (s Start) of(pod observed.Pod, now time.Time) Start {
+	switch {
+	case s.Said.Equal(pod.Started):
+		return s
+	case pod.Started.After(now):
+		return Start{pod.Started.UTC(), now}
+	}
+	return Start{}
 }
 
 // Recovers reports whether a replica that does not work at this look may be back at the next: it has done so for less
@@ -48,6 +66,7 @@ func (m Memory) rolling(f Fleet, now time.Time) Memory {
 			h.Down = was.Down
 		}
 		h.Ahead = pod.RestartedAt.After(now) || same && was.Ahead
+		h.Start = was.Start.of(pod, now)
 		next.Replicas[replica] = h
 	}
 	return next
@@ -102,18 +121,23 @@ func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) His
 		h.OOM = at
 	}
 	h.Ahead = pod.RestartedAt.After(now) || stands && h.Ahead
+	h.Start = h.Start.of(pod, now)
 	if pod.Name != "" {
 		h.Pod, h.Count = pod.Name, pod.Restarts
 	}
 	return h.since(now.Add(-window))
 }
 
-// Dated are the pods with their last restarts and OOM kills as they were seen, where a node dates them ahead: by that date they would be
-// blamed on each wave that comes until our clock reaches it. What nobody saw, or is long ago, has no time.
+// Dated are the pods with their starts, last restarts and OOM kills as they were seen, where a node dates them ahead: by that date they
+// would be blamed on each wave that comes until our clock reaches it, and the pod would have begun a moment ago for as long. A restart
+// or kill that nobody saw, or is long ago, has no time.
 func (m Memory) Dated(pods []observed.Pod, now time.Time) []observed.Pod {
 	pods = slices.Clone(pods)
 	for i, pod := range pods {
 		h := m.Replicas[pod.Replica]
+		if start := h.Start.of(pod, now); start != (Start{}) {
+			pods[i].Started = start.Seen
+		}
 		ahead := h.Ahead && h.Pod == pod.Name && h.Count == pod.Restarts
 		if ahead || pod.RestartedAt.After(now) {
 			pods[i].RestartedAt = time.Time{}
@@ -158,7 +182,7 @@ func (m Memory) shifted(now time.Time) Memory {
 	}
 	next := Memory{Looked: now, Rolled: shift(m.Rolled), Rolling: shift(m.Rolling), Replicas: make(map[int]History, len(m.Replicas))}
 	for replica, h := range m.Replicas {
-		h.Down, h.OOM = shift(h.Down), shift(h.OOM)
+		h.Down, h.OOM, h.Start.Seen = shift(h.Down), shift(h.OOM), shift(h.Start.Seen)
 		h.Restarts = slices.Clone(h.Restarts)
 		for i := range h.Restarts {
 			h.Restarts[i] = shift(h.Restarts[i])

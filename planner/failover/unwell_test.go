@@ -157,7 +157,6 @@ func TestUnwellReplicas(t *testing.T) {
 	}
 }
 
-// TestAFleetThatFallsPodByPodIsAWholeFleet: the first that is unwell is not emptied onto those that fell after it.
 // TestARestartIsDatedAsItWasSeen where its node's clock is ahead, once and for all.
 func TestARestartIsDatedAsItWasSeen(t *testing.T) {
 	_, m := Judge(seen(pod(1, restarted(1, 600))).fleet(false), patience, at(30), Memory{})
@@ -183,6 +182,46 @@ func TestARestartIsDatedAsItWasSeen(t *testing.T) {
 				t.Errorf("what was given is changed to %s", given[0].RestartedAt)
 			}
 		})
+	}
+}
+
+// TestAStartIsDatedAsItWasSeen where its node's clock is ahead, or somebody who may write pods' status says so: by its date the pod
+// would have begun a moment ago until our clock reaches it, its memory would not be learned, and no reference taken.
+func TestAStartIsDatedAsItWasSeen(t *testing.T) {
+	began := func(replica int, minute float64) observed.Pod {
+		return pod(replica, func(p *observed.Pod) { p.Started = at(minute) })
+	}
+	_, m := Judge(seen(began(1, 600), began(2, 20)).fleet(false), patience, at(30), Memory{})
+	_, m = Judge(seen(began(1, 600), began(2, 20)).fleet(false), patience, at(31), m)
+	for name, test := range map[string]struct {
+		pod    observed.Pod
+		minute float64
+		want   time.Time
+	}{
+		"one look later":                      {began(1, 600), 32, at(30)},
+		"and when our clock has reached it":   {began(1, 600), 601, at(30)},
+		"another one that is ahead, too":      {began(1, 700), 33, at(33)},
+		"one of a replica that nobody judged": {began(7, 600), 33, at(33)},
+		"one that is not ahead any more":      {began(1, 32), 33, at(32)},
+		"one that is not ahead":               {began(2, 20), 33, at(20)},
+		"one that nobody knows":               {pod(3), 33, time.Time{}},
+		"one that nobody knows after one did": {pod(1), 33, time.Time{}},
+		"one in years of another look":        {began(2, 4e6), 33, at(33)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := []observed.Pod{test.pod}
+			if got := m.Dated(given, at(test.minute))[0].Started; !got.Equal(test.want) {
+				t.Errorf("it began at %s, want %s", got, test.want)
+			}
+			if !given[0].Started.Equal(test.pod.Started) {
+				t.Errorf("what was given is changed to %s", given[0].Started)
+			}
+		})
+	}
+	back, _ := Judge(seen(began(1, 600)).fleet(false), patience, at(20), m) // our clock was ten minutes ahead, and is put right
+	_, m = Judge(seen(began(1, 600)).fleet(false), patience, at(20), m)
+	if got := m.Dated([]observed.Pod{began(1, 600)}, at(20))[0].Started; len(back.Sick) > 0 || !got.Equal(at(19)) {
+		t.Errorf("after the clock went back it began at %s, want %s", got, at(19))
 	}
 }
 

@@ -19,6 +19,8 @@ func TestTheMemoryLimitIsWhatTheNodeGave(t *testing.T) {
 	}{
 		"a raise that waits":   {corev1.ContainerStatus{Name: "c", Resources: &corev1.ResourceRequirements{Limits: limits("2Gi")}}, 2 << 30},
 		"a lie":                {corev1.ContainerStatus{Name: "c", Resources: &corev1.ResourceRequirements{Limits: limits("1Pi")}}, 4 << 30},
+		"more than a number":   {corev1.ContainerStatus{Name: "c", Resources: &corev1.ResourceRequirements{Limits: limits("1e20")}}, 4 << 30},
+		"more in its suffix":   {corev1.ContainerStatus{Name: "c", Resources: &corev1.ResourceRequirements{Limits: limits("10E")}}, 4 << 30},
 		"none, which is a lie": {corev1.ContainerStatus{Name: "c", Resources: &corev1.ResourceRequirements{Limits: limits("0")}}, 4 << 30},
 		"less than none":       {corev1.ContainerStatus{Name: "c", Resources: &corev1.ResourceRequirements{Limits: limits("-1")}}, 4 << 30},
 		"a node of before":     {corev1.ContainerStatus{Name: "c"}, 4 << 30},

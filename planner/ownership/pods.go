@@ -28,7 +28,7 @@ const mostPods = 5000
 func List(ctx context.Context, r client.Reader, target plan.Target, uid string, now time.Time) (Controllers, error) {
 	var pods corev1.PodList
 	c := Controllers{Patience: Patience{Heartbeat: defaultHeartbeat, Probe: defaultHeartbeat}}
-	distributes, beyond := distributionOff, 0
+	distributes, beyond, frozen := distributionOff, 0, ""
 	owner, err := c.owners(ctx, r, target, uid)
 	if err != nil {
 		return Controllers{}, err
@@ -47,6 +47,9 @@ func List(ctx context.Context, r client.Reader, target plan.Target, uid string, 
 			c.Patience = Patience{Heartbeat: max(c.Patience.Heartbeat, one.Heartbeat), Probe: max(c.Patience.Probe, one.Probe)}
 			distributes = max(distributes, dynamic(pod, target.Container))
 			c.Pods = append(c.Pods, fromPod(pod, target.Container))
+			if plan.HoldsBeyondJSON(pod.Status) && frozen == "" {
+				frozen = pod.Name
+			}
 		}
 	}
 	if err := paged.Each(ctx, r, &pods, page, client.InNamespace(target.Namespace)); err != nil {
@@ -54,6 +57,10 @@ func List(ctx context.Context, r client.Reader, target plan.Target, uid string, 
 	}
 	if beyond > 0 {
 		c.Problems = append(c.Problems, fmt.Sprintf("%s %q has %d pods, of which %d are not looked at", target.Kind, target.Name, mostPods+beyond, beyond))
+	}
+	if frozen != "" {
+		c.Problems = append(c.Problems, fmt.Sprintf("the status of pod %q has a time that JSON does not have, which somebody else than its kubelet wrote: the kubelet cannot write it any more, "+
+			"and what it says stands for good; delete the pod, and see with `ballast audit` who may write pods' status", frozen))
 	}
 	if target.Kind == plan.Deployment {
 		if err := c.readClaims(ctx, r, target, distributes); err != nil {

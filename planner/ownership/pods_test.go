@@ -455,3 +455,28 @@ func TestNoNodeTellsATimeThatJSONDoesNotHave(t *testing.T) {
 		}
 	}
 }
+
+// TestAPodWhoseKubeletCannotWriteItIsTold: who may write pods' status may bring a time by which what it says stands for good.
+func TestAPodWhoseKubeletCannotWriteItIsTold(t *testing.T) {
+	frozen := fmt.Sprintf("the status of pod %q has a time that JSON does not have, which somebody else than its kubelet wrote: the kubelet cannot write it any more, "+
+		"and what it says stands for good; delete the pod, and see with `ballast audit` who may write pods' status", controllerName+"-1")
+	for name, test := range map[string]struct {
+		started metav1.Time
+		want    []string
+	}{
+		"one within": {metav1.Now(), nil},
+		"one beyond": {metav1.Time{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{frozen}},
+	} {
+		c := interceptor.NewClient(cluster(newPod(controllerName+"-0"), newPod(controllerName+"-1")), interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, into client.ObjectList, opts ...client.ListOption) error {
+				err := c.List(ctx, into, opts...) // the fake one goes by JSON, the API server by protobuf
+				pods := into.(*corev1.PodList)
+				pods.Items[1].Status.StartTime = &test.started
+				return err
+			}})
+		got, err := List(t.Context(), c, target(plan.StatefulSet), "", noon())
+		if diff := cmp.Diff(test.want, got.Problems); diff != "" || err != nil || len(got.Pods) != 2 {
+			t.Errorf("%s: %v, %d pods (-want +got):\n%s", name, err, len(got.Pods), diff)
+		}
+	}
+}

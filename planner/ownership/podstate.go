@@ -131,8 +131,9 @@ func memoryLimit(p *corev1.Pod, spec *corev1.Container) int64 {
 		if s.Name != spec.Name || s.Resources == nil {
 			continue
 		}
-		if has, told := s.Resources.Limits[corev1.ResourceMemory]; told && has.Sign() > 0 { // 0 would be none, which its spec denies
-			return min(has.Value(), asked.Value())
+		has := s.Resources.Limits[corev1.ResourceMemory]
+		if told := has.Value(); told > 0 { // 0, or more than any number holds, would be none, which its spec denies
+			return min(told, asked.Value())
 		}
 	}
 	return asked.Value()

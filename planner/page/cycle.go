@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
 	"ballast/planner/size"
@@ -86,7 +87,7 @@ func cycleFacts(out cycle.Outcome) []Fact {
 }
 
 func ratio(replicas []plan.Replica) string {
-	return strconv.FormatFloat(cycle.Imbalance(replicas), 'f', 2, 64)
+	return strconv.FormatFloat(outcome.Imbalance(replicas), 'f', 2, 64)
 }
 
 // cycleWaits are what keeps it from happening, and what the partition could not do.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/compare"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
 	"ballast/planner/status"
@@ -96,7 +97,7 @@ func lineText(l status.Line) string {
 func knownOf(v *plan.View, f Fleet) []known {
 	moves := map[string]*cycle.Move{}
 	if v.Plan.Rollout != nil {
-		for _, m := range cycle.MovesUnderWay(v) {
+		for _, m := range compare.MovesUnderWay(v) {
 			moves[m.Cluster] = &m
 		}
 	}

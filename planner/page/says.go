@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/decisions"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -112,7 +112,7 @@ func facts(s scene) []Fact {
 	}
 	list = append(list, Fact{"Replicas", replicas, ""},
 		Fact{"Load", all.Display(), "as of the last decision"},
-		Fact{"Fullest over mean", strconv.FormatFloat(cycle.Imbalance(sums), 'f', 2, 64), "1 is level"})
+		Fact{"Fullest over mean", strconv.FormatFloat(outcome.Imbalance(sums), 'f', 2, 64), "1 is level"})
 	if s.capacity > 0 {
 		list = append(list, Fact{"Capacity", s.capacity.Display(), s.line})
 	}

@@ -13,8 +13,9 @@ import (
 )
 
 // mostBytes is what one answer of the API server may have: more than any one object can be. Who may
-// create objects makes each of them as large as etcd takes it, and the planner would hold a page of them twice.
-const mostBytes = 8 << 20
+// create objects makes each of them as large as etcd takes it, 1.5 MiB, and the planner would hold a page of them twice. An object that etcd
+// keeps as protobuf, as a Node, has six bytes in an answer for each "<" (\u003c).
+const mostBytes = 10 << 20
 
 var errTooLarge = errors.New("the answer is too large to be read at once")
 

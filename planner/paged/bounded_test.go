@@ -2,6 +2,7 @@ package paged
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,29 @@ func TestAnAnswerIsReadAsFarAsItMayBe(t *testing.T) {
 				t.Errorf("%d of %d bytes and %v, want %v", len(got), test.bytes, err, test.want)
 			}
 		})
+	}
+}
+
+// TestTheLargestObjectIsRead: etcd keeps 1.5 MiB of a Node as protobuf, and JSON has six bytes for each "<" of it.
+func TestTheLargestObjectIsRead(t *testing.T) {
+	const stored = 3 << 19
+	node := &corev1.Node{Status: corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{strings.Repeat("<", stored-80)}}}}}
+	if kept := node.Size(); kept > stored || kept < stored-80 {
+		t.Fatalf("etcd keeps %d bytes, want up to %d", kept, stored)
+	}
+	list, err := json.Marshal(corev1.NodeList{Items: []corev1.Node{*node}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 6*(stored-80) {
+		t.Fatalf("the answer has %d bytes", len(list))
+	}
+	answer, err := boundedTransport{answers(list)}.RoundTrip(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(answer.Body); err != nil || len(got) != len(list) {
+		t.Errorf("%d of %d bytes are read: %v", len(got), len(list), err)
 	}
 }
 

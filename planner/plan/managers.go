@@ -2,7 +2,6 @@ package plan
 
 import (
 	"encoding/json"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,23 +56,4 @@ func Unpatchable(found []metav1.ManagedFieldsEntry) bool {
 		}
 	}
 	return false
-}
-
-// WithinJSON is the time, or the nearest one that JSON has: a node may say of a container what it likes, and a memory
-// with one that JSON does not have is written no more.
-func WithinJSON(at time.Time) time.Time {
-	switch year := at.UTC().Year(); {
-	case year < 0:
-		return time.Time{}
-	case year > 9999:
-		return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-	}
-	return at.UTC()
-}
-
-// BeyondJSON reports whether a time is in no year that RFC 3339 has: 9999-12-31T23:59:59-12:00 is one, and in the year
-// 10000 once it is UTC.
-func BeyondJSON(at time.Time) bool {
-	year := at.UTC().Year()
-	return year < 0 || year > 9999
 }

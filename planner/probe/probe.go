@@ -95,12 +95,13 @@ func ofWorkload(h Held) []question {
 	q := question{webhook: "controllers." + plan.Group, fails: "let a wrong number of replicas of %s pass a dry-run",
 		kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.Target.Kind}, namespace: p.Target.Namespace,
 		patchType: types.MergePatchType, got: specReplicas, of: []object{{p.Target.Name,
-			map[string]any{"metadata": noManagers(), "spec": map[string]any{"replicas": p.Replicas + 1}}, strconv.Itoa(p.Replicas)}}}
+			ofTheWorkload(map[string]any{"replicas": p.Replicas + 1, "template": map[string]any{"metadata": noTimes()}}), strconv.Itoa(p.Replicas)}}}
 	switch {
 	case h.Workload.Unmanaged:
 	case !p.FreeReplicas:
 		scale := q
 		scale.webhook, scale.subresource = "scale."+plan.Group, "scale"
+		scale.of = []object{{p.Target.Name, map[string]any{"metadata": noManagers(), "spec": map[string]any{"replicas": p.Replicas + 1}}, strconv.Itoa(p.Replicas)}}
 		return []question{q, scale}
 	case p.ControllerReplicas > 0 && h.Workload.EnvReplicas != nil:
 		q.fails = "let a wrong " + plan.EnvReplicas + " of %s pass a dry-run"
@@ -183,6 +184,17 @@ func wrongFor(shard, replicas int) int {
 // noManagers has the API server go without what it keeps of an object's managers, which somebody may have made too many
 // to merge in time, or none that it can read back. A dry-run forgets none.
 func noManagers() map[string]any { return map[string]any{"managedFields": []struct{}{{}}} }
+
+// ofTheWorkload is the patch of a workload's spec without what of its status and managers may be of no use to the API server: somebody may
+// have brought times that JSON does not have.
+func ofTheWorkload(spec map[string]any) map[string]any {
+	return map[string]any{"metadata": noManagers(), "spec": spec, "status": nil}
+}
+
+// noTimes has the API server go without the times of a pod template's metadata, which say nothing.
+func noTimes() map[string]any {
+	return map[string]any{"creationTimestamp": nil, "deletionTimestamp": nil, "managedFields": nil}
+}
 
 // ask asks until a probe came on a connection that was dialled for it, and answers why the webhook does not hold the
 // value, "" where it does. A webhook that does not say how a probe came is one of an older release, and believed.
@@ -290,8 +302,8 @@ func shardOf(u *unstructured.Unstructured) (string, error) {
 
 func envPatch(container string, replicas int) map[string]any {
 	env := []any{map[string]any{"name": plan.EnvReplicas, "value": strconv.Itoa(replicas)}}
-	return map[string]any{"metadata": noManagers(), "spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-		"containers": []any{map[string]any{"name": container, "env": env}}}}}}
+	return ofTheWorkload(map[string]any{"template": map[string]any{"metadata": noTimes(), "spec": map[string]any{
+		"containers": []any{map[string]any{"name": container, "env": env}}}}})
 }
 
 // envOf is the replicas that the container is told.

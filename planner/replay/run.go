@@ -9,6 +9,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
@@ -62,7 +63,7 @@ func NewRun(s Setup, h trace.Header, replicas int) (*Run, error) {
 			Name: "argocd-application-controller", Container: "application-controller",
 			Replicas: replicas, ReadyReplicas: replicas, UpdatedReplicas: replicas, CurrentReplicas: replicas, EnvReplicas: &env},
 	}}
-	for _, m := range cycle.MetricsOf(c) {
+	for _, m := range loads.MetricsOf(c) {
 		r.in.Fetched = append(r.in.Fetched, poll.Fetched{Metric: m.ID})
 	}
 	r.tally = newTally(s.Name, c)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/replay/trace"
@@ -89,7 +89,7 @@ type column struct {
 func columnsOf(c config.PlannerConfig, h trace.Header) ([]column, error) {
 	var columns []column
 	var lacks []string
-	for _, m := range cycle.MetricsOf(c) {
+	for _, m := range loads.MetricsOf(c) {
 		by := m.Match.To
 		if m.PerCluster() {
 			by = poll.ToID

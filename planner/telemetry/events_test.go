@@ -17,6 +17,7 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
@@ -180,7 +181,7 @@ func TestWhateverACycleSaysIsHarmless(t *testing.T) {
 		for _, p := range out.Problems {
 			said = append(said, p.Subject, p.Message)
 		}
-		for _, p := range cycle.Compare(in).Problems {
+		for _, p := range compare.InForce(in).Problems {
 			said = append(said, p.Message)
 		}
 		for _, s := range said {

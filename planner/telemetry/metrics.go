@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
@@ -183,10 +184,10 @@ func (m *Metrics) ObserveOutcome(in input.Inputs, out cycle.Outcome, now time.Ti
 	m.moves.Set(0)
 	m.votes.Set(float64(len(out.Memory.Votes.Ballots)))
 	if out.Loads != nil {
-		m.imbalance.WithLabelValues("plan").Set(cycle.Imbalance(out.Now))
+		m.imbalance.WithLabelValues("plan").Set(outcome.Imbalance(out.Now))
 	}
 	if out.Candidate != nil {
-		m.imbalance.WithLabelValues("candidate").Set(cycle.Imbalance(out.Candidate.Replicas))
+		m.imbalance.WithLabelValues("candidate").Set(outcome.Imbalance(out.Candidate.Replicas))
 		m.moves.Set(float64(len(out.Candidate.Moves)))
 	}
 	m.observeProblems(out)

@@ -105,7 +105,7 @@ func (s *sites) learn(w Write) {
 	if len(s.namespaces) < maxSites && !slices.Contains(s.namespaces, w.Namespace) {
 		s.namespaces = append(s.namespaces, w.Namespace)
 	}
-	if w.Kind == kindSecret || len(s.objects) >= maxSites {
+	if w.Kind == kindSecret || w.Kind == kindPod || len(s.objects) >= maxSites { // there are many, and they are known by what they are of
 		return
 	}
 	if at := w.Namespace + "/" + w.Object(); !slices.Contains(s.objects, at) {

@@ -22,8 +22,8 @@ import (
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
 	"ballast/planner/controller"
-	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
@@ -115,7 +115,7 @@ var podLabels = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 // Measure asks at each step what the planner would have asked then, and what the pods used.
 func Measure(ctx context.Context, f controller.Fetcher, in input.Inputs, q Questions, progress io.Writer) (calibrate.Samples, error) {
 	s := calibrate.Samples{}
-	for _, m := range cycle.MetricsOf(in.Config) {
+	for _, m := range loads.MetricsOf(in.Config) {
 		s.Metrics = append(s.Metrics, m.ID)
 	}
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now)
@@ -143,12 +143,12 @@ func Measure(ctx context.Context, f controller.Fetcher, in input.Inputs, q Quest
 	if len(s.Rows) == 0 {
 		return s, faults.none(in.Config.Poll.Prometheus.URL)
 	}
-	s.References, s.Weights = references(in, newest), cycle.WeightsOf(in.Config)
+	s.References, s.Weights = references(in, newest), loads.WeightsOf(in.Config)
 	return s, s.Check()
 }
 
 func joined(c config.PlannerConfig, fleet discover.Fleet, fetched []poll.Fetched, at time.Time) (measure.Table, error) {
-	return measure.Join(cycle.MetricsOf(c), fleet, fetched, measure.LastGood{},
+	return measure.Join(loads.MetricsOf(c), fleet, fetched, measure.LastGood{},
 		measure.Options{MaxDrop: 1, MaxAge: time.Duration(c.Poll.Prometheus.MaxAge)}, at)
 }
 

@@ -15,7 +15,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/loads"
 )
 
 func NewCommand() *cobra.Command {
@@ -93,7 +93,7 @@ func reportMistakes(w io.Writer, name string, err error) error {
 // reportConfig says that a file is good, and what it says.
 func reportConfig(w io.Writer, name string, c config.PlannerConfig) error {
 	ids, from := []string{}, "the application-controllers' own pods"
-	for _, m := range cycle.MetricsOf(c) {
+	for _, m := range loads.MetricsOf(c) {
 		ids = append(ids, m.ID)
 	}
 	if c.Poll.Prometheus != nil {

@@ -22,6 +22,8 @@ func (c *converted) replicas(spec peer.HVPASpec) (err error) {
 	}
 	if t.MaxReplicas > 0 {
 		c.partition["maxReplicas"] = t.MaxReplicas
+	} else {
+		c.note("hpa.template.spec.maxReplicas is not given: write the most as partition.maxReplicas")
 	}
 	c.note("the number of replicas follows from the clusters' load, and not from the HPA's %d metrics", len(t.Metrics))
 	if c.out, err = c.scaling("hpa.scaleUp", spec.Hpa.ScaleUp, spec.Hpa.Earlier.UpdateMode, true, spec); err != nil {
@@ -70,6 +72,11 @@ const mostStep = 999
 // intervals turns weights by replica counts into weights by load, at what a replica carries today.
 func (c *converted) intervals(spec peer.HVPASpec, o convertOptions) error {
 	if len(spec.Intervals) == 0 {
+		return nil
+	}
+	if spec.Hpa.Template.Spec.MaxReplicas <= 0 {
+		c.note("weightBasedScalingIntervals are left out: they go up to hpa.template.spec.maxReplicas, which is not given; " +
+			"write it into the manifest and convert it again")
 		return nil
 	}
 	whole := c.spans(spec)

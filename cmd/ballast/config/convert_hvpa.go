@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -20,6 +21,9 @@ func convertHVPA(data []byte, o convertOptions) (converted, error) {
 	}
 	spec := manifest.Spec
 	c.size = &config.Size{Policies: []config.SizePolicy{}, Apply: config.InPlace}
+	if t := spec.Target; t.Name != "" {
+		c.note("the target %s %q is left out: target says which workload ballast sizes", t.Kind, t.Name)
+	}
 	c.note("the sizes came from a VPA's recommendation: write size.policies with rules of your own inputs")
 	c.note("sizes are applied in place, without a restart; size.apply: template restarts every pod, as HVPA does")
 	if c.up, err = c.resizing("vpa.scaleUp", spec.Vpa.ScaleUp, spec.Vpa.Earlier.UpdateMode, true, spec); err != nil {
@@ -195,9 +199,21 @@ func (c *converted) bounds(spec peer.HVPASpec, o convertOptions) error {
 				c.note("minAllowed.%s: write min: %q in the rule for requests.%s", name, string(least), name)
 			}
 		}
+		c.controlled(p)
 	}
 	if c.size.NodeCap != (config.SizeCap{}) {
 		c.note("maxAllowed is size.nodeCap: no replica requests more")
 	}
 	return nil
+}
+
+// controlled notes what of a container the VPA was to leave alone.
+func (c *converted) controlled(p peer.ContainerPolicy) {
+	if len(p.ControlledResources) > 0 {
+		c.note("controlledResources %s: write rules of these alone, and the others stay as they are", strings.Join(p.ControlledResources, ", "))
+	}
+	if p.ControlledValues == "RequestsOnly" {
+		c.note("controlledValues RequestsOnly: a limit follows its request here, and HVPA leaves it as it is; " +
+			"a rule of limits with a base holds it")
+	}
 }

@@ -94,6 +94,17 @@ spec:
   vpa: {updatePolicy: {updateMode: ScaleUp}}
 `
 
+// memoryAlone leaves cpu and all limits as they are.
+const memoryAlone = `kind: Hvpa
+spec:
+  targetRef: {kind: StatefulSet, name: controller}
+  vpa:
+    template:
+      spec:
+        resourcePolicy:
+          containerPolicies: [{containerName: c, controlledResources: [memory], controlledValues: RequestsOnly}]
+`
+
 func TestConvert(t *testing.T) {
 	for name, test := range map[string]struct {
 		manifest string
@@ -106,6 +117,8 @@ func TestConvert(t *testing.T) {
 		"an Hvpa":                      {hvpa, nil},
 		"an Hvpa of mode ScaleUp":      {scaleUp, nil},
 		"an Hvpa at today's capacity":  {hvpa, []string{"--capacity", "0.5"}},
+		"an Hvpa of memory alone":      {memoryAlone, nil},
+		"an Hvpa without maxReplicas":  {strings.Replace(hvpa, ", maxReplicas: 8", "", 1), []string{"--capacity", "0.5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, failure := runConfig(t, test.manifest, append([]string{"convert", "-"}, test.flags...)...)

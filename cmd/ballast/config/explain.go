@@ -12,7 +12,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/poll"
 	"ballast/planner/size"
 )
@@ -81,7 +81,7 @@ func explainInputs(w io.Writer, c config.PlannerConfig, rules []size.Rule) error
 }
 
 func comesFrom(c config.PlannerConfig, input string) string {
-	ofReplicas := slices.ContainsFunc(cycle.ReplicaMetricsOf(c), func(m poll.Metric) bool { return m.ID == input })
+	ofReplicas := slices.ContainsFunc(loads.ReplicaMetricsOf(c), func(m poll.Metric) bool { return m.ID == input })
 	switch source := config.SourceOf(input); {
 	case ofReplicas:
 		return "a metric of replicas, by the names of their pods"

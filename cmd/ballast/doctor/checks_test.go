@@ -33,6 +33,7 @@ import (
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
@@ -60,7 +61,7 @@ func healthy(t *testing.T) *seen {
 		{UID: "1", Name: "dev", Cluster: "dev", Server: "https://dev", Shard: shard(0), HasData: true},
 		{UID: "2", Name: "in-cluster", Cluster: "in-cluster", Server: plan.InClusterServer, Shard: shard(0), HasData: true},
 		{UID: "3", Name: "prod", Cluster: "prod", Server: "https://prod", Shard: shard(1), HasData: true}}}
-	for _, m := range cycle.MetricsOf(s.in.Config) {
+	for _, m := range loads.MetricsOf(s.in.Config) {
 		f := poll.Fetched{Metric: m.ID}
 		for i, server := range []string{"https://dev", plan.InClusterServer, "https://prod"} {
 			f.Samples = append(f.Samples, poll.Sample{Key: server, Value: float64(10 * (i + 1))})

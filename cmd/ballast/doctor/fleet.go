@@ -16,7 +16,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
@@ -192,7 +192,7 @@ func (s *seen) checkScrapes() []Finding {
 		longest = max(longest, sample.Value)
 	}
 	shortest := math.Inf(1)
-	for _, m := range cycle.MetricsOf(s.in.Config) {
+	for _, m := range loads.MetricsOf(s.in.Config) {
 		for _, found := range window.FindAllStringSubmatch(m.Query, -1) {
 			if d, err := model.ParseDuration(found[1]); err == nil {
 				shortest = min(shortest, time.Duration(d).Seconds())

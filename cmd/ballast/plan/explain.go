@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ballast/cmd/ballast/say"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/explain"
 )
 
 // NewExplainCommand is `ballast explain`.
@@ -50,7 +50,7 @@ func (o *options) explain(ctx context.Context, name string, out, progress io.Wri
 	if err != nil {
 		return err
 	}
-	e, err := cycle.Explain(in, result, name)
+	e, err := explain.Cluster(in, result, name)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (o *options) explain(ctx context.Context, name string, out, progress io.Wri
 }
 
 // explained prints an explanation.
-type explained struct{ cycle.Explanation }
+type explained struct{ explain.Explanation }
 
 // WriteTable implements say.Result.
 func (e explained) WriteTable(w io.Writer) error {
@@ -97,7 +97,7 @@ func (e explained) WriteTable(w io.Writer) error {
 }
 
 // moving prints what a move would gain and cost, and whether to leave the cluster where it is.
-func (e explained) moving(w io.Writer, m cycle.Moving) {
+func (e explained) moving(w io.Writer, m explain.Moving) {
 	if m.To >= 0 {
 		say.To(w, "\nOn replica %d, the best other one, the fullest would carry %s, and %s now (makespan/mean %.2f); "+
 			"of overload it would mend %s.\n",
@@ -108,7 +108,7 @@ func (e explained) moving(w io.Writer, m cycle.Moving) {
 }
 
 // starting is who starts from an empty cache.
-func starting(m cycle.Moving) string {
+func starting(m explain.Moving) string {
 	switch {
 	case m.Restarts:
 		return "every replica restarts, and starts"
@@ -118,7 +118,7 @@ func starting(m cycle.Moving) string {
 	return fmt.Sprintf("%s go, and their new owner starts", say.Plural(m.Clusters, "cluster"))
 }
 
-func listed(m cycle.Moving) string {
+func listed(m explain.Moving) string {
 	if m.Objects == nil {
 		return ""
 	}
@@ -126,7 +126,7 @@ func listed(m cycle.Moving) string {
 }
 
 // budget is when the move budget lets it come about.
-func (e explained) budget(m cycle.Moving) string {
+func (e explained) budget(m explain.Moving) string {
 	switch {
 	case !m.Limited:
 		return ""
@@ -139,7 +139,7 @@ func (e explained) budget(m cycle.Moving) string {
 }
 
 // fleet prints how all clusters are divided.
-type fleet struct{ cycle.Yardstick }
+type fleet struct{ explain.Yardstick }
 
 func (f fleet) write(w io.Writer) error {
 	say.To(w, "\nThe fleet, beside what is possible by load alone:\n")
@@ -163,7 +163,7 @@ func (f fleet) write(w io.Writer) error {
 }
 
 // count says what is known of a least number.
-func count(l cycle.Least) string {
+func count(l explain.Least) string {
 	switch {
 	case l.Proved:
 		return fmt.Sprintf("%d (proved)", l.Least)

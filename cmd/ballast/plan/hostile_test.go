@@ -19,6 +19,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
@@ -114,7 +115,7 @@ func oddInputs() input.Inputs {
 func TestOddServersAreMaskedInJSON(t *testing.T) {
 	in := oddInputs()
 	out := cycle.Run(in)
-	now := cycle.Compare(in)
+	now := compare.InForce(in)
 	for name, print := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
 		"status": func(w io.Writer) error { return say.JSON(w, status.Overview{Replicas: now.Replicas}) },

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/explain"
 )
 
 // What memory bounds is told of the fleet, of each move, and of each replica that a cluster could be on.
@@ -21,7 +22,7 @@ func TestMemoryGolden(t *testing.T) {
 	var text bytes.Buffer
 	fixture.MustDo(t, writePlanTable(&text, in, out, false))
 	for _, name := range []string{"c008", "c001"} {
-		e, err := cycle.Explain(in, out, name)
+		e, err := explain.Cluster(in, out, name)
 		fixture.MustDo(t, err)
 		text.WriteString("\n$ ballast explain " + name + "\n")
 		fixture.MustDo(t, explained{e}.WriteTable(&text))

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/cycle/standing"
@@ -38,7 +39,7 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	say.To(w, "%s %s/%s: %s, %s=%s; %s\n\n", wl.Kind, wl.Namespace, wl.Name, say.Plural(wl.Replicas, "replica"), plan.EnvReplicas, env,
 		say.Plural(len(out.Fleet.Clusters), "cluster"))
 	writeMetrics(w, out.Table)
-	say.To(w, "Now: makespan over mean %.2f\n", cycle.Imbalance(out.Now))
+	say.To(w, "Now: makespan over mean %.2f\n", outcome.Imbalance(out.Now))
 	if err := say.Bars(w, out.Now); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		return nil
 	}
 	say.To(w, "\nWould be: makespan over mean %.2f on %s, %s\n",
-		cycle.Imbalance(c.Replicas), say.Plural(len(c.Replicas), "replica"), say.Plural(len(c.Moves), "move"))
+		outcome.Imbalance(c.Replicas), say.Plural(len(c.Replicas), "replica"), say.Plural(len(c.Moves), "move"))
 	if err := say.Bars(w, c.Replicas); err != nil {
 		return err
 	}

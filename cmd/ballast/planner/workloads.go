@@ -67,10 +67,16 @@ func (w workloads) names(ctx context.Context, kind string, opts []client.ListOpt
 	}
 	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}
 	names, err := w.listed(ctx, kind, own, append(slices.Clone(opts), labels))
-	if err != nil || len(names) > 0 {
-		return names, err
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) == 0:
+		return w.listed(ctx, kind, own, opts)
 	}
-	return w.listed(ctx, kind, own, opts)
+	if own != "" && !slices.Contains(names, own) {
+		names = append(names, own) // somebody took its labels off, and made another that has them
+	}
+	return names, nil
 }
 
 func (w workloads) listed(ctx context.Context, kind, own string, opts []client.ListOption) (names []string, err error) {

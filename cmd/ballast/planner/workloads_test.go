@@ -34,7 +34,9 @@ func TestOfOthersWorkloadsFewAreRead(t *testing.T) {
 	}{
 		"by its name":                  {plan.Target{Namespace: "argocd", Name: "controller"}, nil, []string{"controller"}, []string{"controller"}},
 		"by labels":                    {plan.Target{Namespace: "argocd"}, nil, []string{"controller"}, ten},
-		"by labels, and the plan's":    {plan.Target{Namespace: "argocd"}, &plan.Plan{Target: plan.Target{Kind: plan.Deployment, Name: "own"}}, []string{"controller"}, append(ten, "own")},
+		"by labels, and the plan's":    {plan.Target{Namespace: "argocd"}, &plan.Plan{Target: plan.Target{Kind: plan.Deployment, Name: "own"}}, []string{"controller"}, append(ten[:10:10], "own")},
+		"the plan's, without labels":   {plan.Target{Namespace: "argocd"}, &plan.Plan{Target: plan.Target{Kind: plan.Deployment, Name: "controller"}}, []string{"controller"}, append(ten[:10:10], "controller")},
+		"the plan's, which is gone":    {plan.Target{Namespace: "argocd"}, &plan.Plan{Target: plan.Target{Kind: plan.Deployment, Name: "gone"}}, []string{"controller"}, ten},
 		"of another name, there is no": {plan.Target{Namespace: "argocd", Name: "gone"}, nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/controller"
-	"ballast/planner/cycle"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
@@ -25,6 +24,8 @@ import (
 	"ballast/planner/poll"
 	"ballast/planner/printable"
 	"ballast/planner/replay/trace"
+
+	"ballast/planner/cycle/loads"
 )
 
 // fromPrometheus asks a Prometheus for a range, step by step, by the first configuration that is compared.
@@ -189,7 +190,7 @@ var _ trace.Source = (*asker)(nil)
 // Header implements trace.Source.
 func (a *asker) Header() trace.Header {
 	h := trace.Header{Step: a.step, Replicas: a.replicas}
-	for _, m := range cycle.MetricsOf(a.config) {
+	for _, m := range loads.MetricsOf(a.config) {
 		h.Metrics = append(h.Metrics, m.ID)
 	}
 	return h
@@ -207,7 +208,7 @@ func (a *asker) Next() (trace.Step, error) {
 	}
 	at := a.next
 	fleet, _, _ := discover.Discover(a.there(at), discover.Known{}, discover.Options{MaxShrink: 1}, at) // nothing is known, so nothing is lost
-	metrics := cycle.MetricsOf(a.config)
+	metrics := loads.MetricsOf(a.config)
 	fetched := a.fetcher.Fetch(a.ctx, metrics, fleet, at)
 	if err := a.judge(fetched, at); err != nil {
 		return trace.Step{}, err

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
@@ -40,10 +40,10 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 func checkInputs(c config.PlannerConfig) field.ErrorList {
 	var errs field.ErrorList
 	var metrics []string
-	for _, m := range cycle.MetricsOf(c) {
+	for _, m := range loads.MetricsOf(c) {
 		metrics = append(metrics, m.ID)
 	}
-	for _, m := range cycle.ReplicaMetricsOf(c) {
+	for _, m := range loads.ReplicaMetricsOf(c) {
 		if slices.Contains(metrics, m.ID) {
 			errs = append(errs, field.Invalid(field.NewPath("poll", "prometheus", "metrics"), m.ID,
 				"is the id of a metric of replicas, and of a default metric: give the first another one"))

@@ -9,6 +9,7 @@ import (
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
@@ -27,7 +28,7 @@ func (v *observation) overview() Overview {
 		s.PlanError = v.state.PlanErr.Error()
 	}
 	in := v.inputs()
-	c := cycle.Compare(in)
+	c := compare.InForce(in)
 	s.Replicas, s.Pins, s.Drift, s.Problems = c.Replicas, c.Pins, c.Agenda.Steps, c.Problems
 	for _, h := range c.Agenda.Held {
 		s.Held = append(s.Held, h.Message())
@@ -160,7 +161,7 @@ func underWayOf(v *plan.View, said *status.Status, now time.Time) *underWay {
 		return nil
 	}
 	u := &underWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, From: r.From, To: plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
-		Wave: r.Wave, Waves: r.Waves, Moves: cycle.MovesUnderWay(v)}
+		Wave: r.Wave, Waves: r.Waves, Moves: compare.MovesUnderWay(v)}
 	if said != nil && said.Revision == v.Plan.Revision && said.Rollout != nil {
 		u.Waits, u.Deadline, u.After = said.Rollout.Waits, said.Rollout.Deadline, said.Rollout.After
 		u.Late = said.Rollout.Late || !u.Deadline.IsZero() && now.After(u.Deadline)

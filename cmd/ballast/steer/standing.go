@@ -15,6 +15,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -143,7 +144,7 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	}
 	now := input.Inputs{Discovered: ours, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
 	fixed := fixedOf(all, ours)
-	return Standing{Pins: cycle.Compare(now).Pins, Fixed: fixed, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
+	return Standing{Pins: compare.InForce(now).Pins, Fixed: fixed, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
 }
 
 // withOthers adds what has a row all the same: Secrets that are not selected, as ones that nobody may write, and Secrets

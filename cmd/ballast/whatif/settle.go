@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -174,7 +176,7 @@ func clone(p *plan.Plan) *plan.Plan {
 
 // standOf is what each replica carries under an outcome's plan.
 func standOf(out cycle.Outcome, settled bool, moves int) Stand {
-	s := Stand{Imbalance: cycle.Imbalance(out.Now), Settled: settled, Moves: moves}
+	s := Stand{Imbalance: outcome.Imbalance(out.Now), Settled: settled, Moves: moves}
 	for _, r := range out.Now {
 		s.Replicas = append(s.Replicas, Carried{Replica: r.ID, Clusters: len(r.LoadIndexes), Load: r.TotalLoad})
 	}
@@ -226,7 +228,7 @@ func (a *Answer) costs(with rest) {
 		moves[m.Cluster] = true
 	}
 	a.Cost, a.loads = Cost{Clusters: len(moves)}, map[string]string{}
-	objects := cycle.Objects(a.in.Config, with.last.Table)
+	objects := explain.Objects(a.in.Config, with.last.Table)
 	if objects != nil {
 		a.Cost.Objects = new(float64)
 	}
@@ -345,5 +347,5 @@ func imbalance(replicas []Carried) float64 {
 			left = append(left, plan.Replica{TotalLoad: r.Load})
 		}
 	}
-	return cycle.Imbalance(left)
+	return outcome.Imbalance(left)
 }

@@ -13,7 +13,9 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -212,7 +214,7 @@ func said(r *config.Replicas) string {
 func (c change) without(in input.Inputs, out cycle.Outcome) (input.Inputs, error) {
 	gone := map[string]bool{}
 	for _, name := range c.remove {
-		i, err := cycle.Named(out, name)
+		i, err := explain.Named(out, name)
 		if err != nil {
 			return in, fmt.Errorf("--remove: %w", err)
 		}
@@ -246,7 +248,7 @@ func unmeasured(in input.Inputs, out cycle.Outcome, gone map[string]bool) input.
 		}
 	}
 	in.Fetched = slices.Clone(in.Fetched)
-	for _, m := range cycle.MetricsOf(in.Config) {
+	for _, m := range loads.MetricsOf(in.Config) {
 		at := slices.IndexFunc(in.Fetched, func(f poll.Fetched) bool { return f.Metric == m.ID })
 		if at < 0 {
 			continue
@@ -279,7 +281,7 @@ func (c change) with(in input.Inputs, out cycle.Outcome) (input.Inputs, error) {
 	if c.add == 0 {
 		return in, nil
 	}
-	i, err := cycle.Named(out, c.like)
+	i, err := explain.Named(out, c.like)
 	if err != nil {
 		return in, fmt.Errorf("--like: %w", err)
 	}
@@ -301,7 +303,7 @@ func (c change) with(in input.Inputs, out cycle.Outcome) (input.Inputs, error) {
 		in.Discovered.Secrets = append(in.Discovered.Secrets, s)
 	}
 	made := in.Discovered.Secrets[len(in.Discovered.Secrets)-c.add:]
-	for k, m := range cycle.MetricsOf(in.Config) {
+	for k, m := range loads.MetricsOf(in.Config) {
 		value := shared(out.Table.Columns[k].Values, out.Fleet, i)
 		at := slices.IndexFunc(in.Fetched, func(f poll.Fetched) bool { return f.Metric == m.ID })
 		if at < 0 {

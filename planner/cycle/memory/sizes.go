@@ -28,14 +28,31 @@ type Sizes struct {
 	Cramped map[int]Cramped                   `json:"cramped,omitempty"` // replicas that clusters are to leave since their nodes have no room
 	Nodes   map[string]string                 `json:"nodes,omitempty"`   // what nodes give one replica, as they were seen last
 	Decided time.Time                         `json:"decided,omitzero"`  // when sizes were decided last, where they are not in each cycle
+	Due     map[string]bool                   `json:"due,omitempty"`     // changes that were decided then, and wait for a rate, a window or a gate
 }
 
 // Cramped is since when a replica's node has had no room for what its rules want it to request, of which its pod has that many percent,
-// and when clusters left it for that last; zero: the node has room, or none left it within the day.
+// and when clusters left it for that last; zero: the node has room, or none left it within the day. Tries are the rollouts for it that
+// ended before anything left.
 type Cramped struct {
 	Since time.Time `json:"since,omitzero"`
 	Has   int       `json:"has,omitempty"`
 	Left  time.Time `json:"left,omitzero"`
+	Tries int       `json:"tries,omitempty"`
+}
+
+// mostBetweenTries is how long it takes at most until clusters are to leave a replica once more.
+const mostBetweenTries = 24 * time.Hour
+
+// mostDoublings is more than there are of ten minutes in a day.
+const mostDoublings = 16
+
+// Due reports whether the node has had no room for so long; after each try by which nothing left for twice as long, and for a day at most.
+func (c Cramped) Due(after time.Duration, now time.Time) bool {
+	for range min(c.Tries, mostDoublings) {
+		after = min(2*after, mostBetweenTries)
+	}
+	return !c.Since.IsZero() && now.Sub(c.Since) >= after
 }
 
 func (c Cramped) until(now time.Time) Cramped {

@@ -134,3 +134,24 @@ func TestAPeakIsTheMostOfAWeek(t *testing.T) {
 		}
 	})
 }
+
+// After each try by which nothing left the next one waits twice as long, and a day at most.
+func TestTriesToHaveClustersLeaveComeRarerAndRarer(t *testing.T) {
+	const hour = time.Hour
+	for after, want := range map[time.Duration][]time.Duration{
+		hour:             {hour, 2 * hour, 4 * hour, 8 * hour, 16 * hour, 24 * hour, 24 * hour},
+		10 * time.Minute: {hour / 6, hour / 3, 2 * hour / 3, 4 * hour / 3, 8 * hour / 3, 16 * hour / 3, 32 * hour / 3, 64 * hour / 3, 24 * hour},
+		24 * hour:        {24 * hour, 24 * hour},
+	} {
+		for tries, waits := range want {
+			c := Cramped{Since: sim.Epoch, Tries: tries}
+			if c.Due(after, sim.Epoch.Add(waits-time.Second)) || !c.Due(after, sim.Epoch.Add(waits)) {
+				t.Errorf("with after: %s and %d tries it is not %s", after, tries, waits)
+			}
+		}
+	}
+	forged := Cramped{Since: sim.Epoch, Tries: 1 << 40}
+	if (Cramped{}).Due(hour, sim.Epoch) || !forged.Due(hour, sim.Epoch.Add(24*hour)) {
+		t.Error("a node that has room is due, or a number that somebody wrote never is")
+	}
+}

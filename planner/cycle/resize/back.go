@@ -24,7 +24,7 @@ func (q Question) back(v view) *memory.SizesBack {
 	switch {
 	case q.Back.To != nil:
 		was = &memory.SizesBack{At: q.Now, Of: sizesOf(*q.Back.To, q.ordinals(), q.uniform()), Clusters: q.Clusters}
-	case was == nil || q.Now.Sub(was.At) >= q.Back.For || q.switches():
+	case was == nil || q.Now.Sub(was.At) >= q.Back.For || handover{q}.switches():
 		return nil
 	}
 	of := maps.Clone(was.Of)
@@ -47,7 +47,7 @@ func (q Question) clusters(of map[int]int, ordinal int) int {
 }
 
 // switches reports whether size.apply is another than the plan was made by: then its sizes are of other replicas.
-func (q Question) switches() bool {
+func (q handover) switches() bool {
 	return q.handsOver() || !q.template() && q.Plan.Resources != nil
 }
 

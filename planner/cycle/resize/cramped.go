@@ -15,6 +15,12 @@ const leftFor = 24 * time.Hour
 // stillLeaving is how long after a look clusters that leave are of the same rollout.
 const stillLeaving = 5 * time.Minute
 
+// sameTry reports whether a rollout that has clusters leave was seen so short a while ago.
+func sameTry(c memory.Cramped, now time.Time) bool {
+	began := c.Tries > 0 || !c.Left.IsZero() && now.Sub(c.Left) < stillLeaving
+	return began && !c.Since.IsZero() && now.Sub(c.Since) < stillLeaving
+}
+
 // leftFor is how long that is by the rules: what they want falls only once their delays are over.
 func (q Question) leftFor() time.Duration {
 	longest := time.Duration(0)
@@ -25,7 +31,8 @@ func (q Question) leftFor() time.Duration {
 }
 
 // cramped remembers the replicas whose nodes have no room for what is wanted, where clusters are to leave them for that. The time begins
-// anew with a rollout that takes clusters from a replica or gives it some: what it needs changes with it.
+// anew with a rollout that takes clusters from a replica or gives it some: what it needs changes with it. A rollout for it that ends
+// before anything left is one try more.
 func (q Question) cramped(w wishes) map[int]memory.Cramped {
 	if q.Size.MoveAway == nil || q.uniform() {
 		return nil
@@ -36,17 +43,21 @@ func (q Question) cramped(w wishes) map[int]memory.Cramped {
 		if q.Now.Sub(c.Left) >= q.leftFor() {
 			c.Left = time.Time{}
 		}
-		goesOn := !c.Left.IsZero() && q.Now.Sub(c.Left) < stillLeaving
-		after := time.Duration(q.Size.MoveAway.After)
-		if lasts := !c.Since.IsZero() && q.Now.Sub(c.Since) >= after; q.Givers[replica] && (lasts || goesOn) {
-			c.Left = q.Now
+		if q.Givers[replica] && c.Left.IsZero() && c.Due(time.Duration(q.Size.MoveAway.After), q.Now) {
+			c.Tries, c.Since = c.Tries+1, q.Now
+		}
+		if q.Givers[replica] && sameTry(c, q.Now) { // also while a look says nothing
+			c.Since = q.Now
+		}
+		if q.Leavers[replica] && sameTry(c, q.Now) {
+			c.Tries, c.Left = 0, q.Now
 		}
 		has, known := q.hasOf(w, replica)
 		_, receives := q.Receivers[replica]
 		switch {
 		case !known: // it is as it was
 		case has >= whole:
-			c.Since, c.Has = time.Time{}, 0
+			c.Since, c.Has, c.Tries = time.Time{}, 0, 0
 		case c.Since.IsZero() || receives || q.Givers[replica]:
 			c.Since, c.Has = q.Now, has
 		default:

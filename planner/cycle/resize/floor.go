@@ -19,7 +19,7 @@ func (q Question) mostByPods() map[string]resource.Quantity {
 	endless := slices.ContainsFunc(q.Size.Merged(), func(r size.Rule) bool {
 		return r.Resource == size.Memory && r.Input == config.InputMemoryInUse && r.Max == nil
 	})
-	limit, limited := quantitiesOf(q.found()).Limits[size.Memory]
+	limit, limited := quantitiesOf(q.podTemplate().found()).Limits[size.Memory]
 	if _, bounded := q.NodeCap[size.Memory]; bounded || !endless || !limited {
 		return q.NodeCap
 	}

@@ -7,11 +7,14 @@ import (
 	"ballast/planner/plan"
 )
 
+// handover is from sizes in place to those of the pod template, or back, and from one leader to the next.
+type handover struct{ Question }
+
 // handsOver reports whether pods are held in place and the template is to hold them from now on.
-func (q Question) handsOver() bool { return q.template() && q.Plan.Sizes != nil }
+func (q handover) handsOver() bool { return q.template() && q.Plan.Sizes != nil }
 
 // covers reports whether the template would hold all that pods are held at in place and that rules still name.
-func (q Question) covers(template plan.Resources) bool {
+func (q handover) covers(template plan.Resources) bool {
 	named := map[string]bool{}
 	for _, rule := range q.Size.Merged() {
 		named[rule.Resource] = true
@@ -32,15 +35,6 @@ func (q Question) covers(template plan.Resources) bool {
 	return true
 }
 
-// all are the replicas, whatever they share.
-func (q Question) all() []int {
-	out := make([]int, q.Replicas)
-	for r := range out {
-		out[r] = r
-	}
-	return out
-}
-
 // inForce are a plan's sizes, in either way; nil: it has none.
 func inForce(p plan.Plan) *plan.Sizes {
 	if p.Resources != nil {
@@ -51,7 +45,7 @@ func inForce(p plan.Plan) *plan.Sizes {
 
 // newer are the resources, by ordinal, of which the plan in force has another size than the memory knows of: another leader
 // changed it, whose memory this one has not got, or a person had an earlier one brought back.
-func (q Question) newer() map[int]map[string]bool {
+func (q handover) newer() map[int]map[string]bool {
 	if q.Memory.Held == nil || inForce(q.Plan) == nil || q.handsOver() {
 		return nil
 	}

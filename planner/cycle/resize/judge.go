@@ -25,6 +25,7 @@ type judge struct {
 	unfit   map[int]memory.Unfit
 	beyond  map[int]size.Resources
 	before  map[string]time.Time // what was blocked by the last cycle, and since when
+	due     map[string]bool      // what was decided by then, and waits for no other decision
 	changed []string             // in words
 	out     *Sizing
 }
@@ -33,6 +34,7 @@ type judge struct {
 func (j *judge) decide() map[int]size.Resources {
 	histories := map[int]map[string]change.History{}
 	j.before, j.Memory.Blocked = j.Memory.Blocked, map[string]time.Time{}
+	j.due, j.Memory.Due = j.Memory.Due, nil
 	next := map[int]size.Resources{}
 	for _, replica := range j.mostUrgent(j.ordinals()) {
 		next[replica], histories[replica] = j.heldOnly(replica), map[string]change.History{}
@@ -181,14 +183,8 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 	if j.asked[replica] {
 		judged = rules.Asked()
 	}
-	v, grows := judged.Resources(ask, m.leading(requestLeads(now, want, name)), j.Memory.Resizes), ask.Wanted > ask.Current
-	if until := j.undecided(replica); v.Value != ask.Current && !until.IsZero() {
-		v.Value, v.Blocks = ask.Current, []change.Block{{Reason: change.StabilizationWindow, Until: until,
-			Why: fmt.Sprintf("sizes are decided every %s (size.interval)", time.Duration(j.Size.Interval))}}
-	}
-	if shut := j.gate(grows); shut != nil {
-		v.Value, v.Blocks = ask.Current, append([]change.Block{*shut}, v.Blocks...)
-	}
+	grows := ask.Wanted > ask.Current
+	v := j.atThisTime(replica, name, judged.Resources(ask, m.leading(requestLeads(now, want, name)), j.Memory.Resizes), ask.Current)
 	j.block(replica, name, v, stands, lead)
 	if v.Value == ask.Current {
 		return m, 0
@@ -219,15 +215,44 @@ func (j *judge) withUnseenLimit(replica int, got size.Resources, name string) {
 	}
 }
 
+// atThisTime is a verdict by the time of decisions and by the gates. What a decision made and a rate, a window or a gate holds back is due
+// once that lets it, and waits for no other decision.
+func (j *judge) atThisTime(replica int, name string, v change.Verdict, current int64) change.Verdict {
+	key := fmt.Sprintf("%d/%s/%s", replica, name, v.Direction)
+	until := j.undecided(replica, name, key)
+	if v.Value != current && !until.IsZero() {
+		v.Value, v.Blocks = current, []change.Block{{Reason: change.StabilizationWindow, Until: until,
+			Why: fmt.Sprintf("sizes are decided every %s (size.interval)", time.Duration(j.Size.Interval))}}
+	}
+	if shut := j.gate(v.Direction == change.Up); shut != nil {
+		v.Value, v.Blocks = current, append([]change.Block{*shut}, v.Blocks...)
+	}
+	held := slices.ContainsFunc(v.Blocks, func(b change.Block) bool {
+		return b.Reason != change.StabilizationWindow && b.Reason != change.TooSmall
+	})
+	if j.Size.Interval > 0 && until.IsZero() && held {
+		if j.Memory.Due == nil {
+			j.Memory.Due = map[string]bool{}
+		}
+		j.Memory.Due[key] = true
+	}
+	return v
+}
+
 // decides reports whether this cycle is one in which sizes are decided. Where a gate is shut none is, and the next one does.
 func (j *judge) decides() bool {
 	since := j.Now.Sub(j.Memory.Decided)
 	return j.Size.Interval > 0 && (since < 0 || since >= time.Duration(j.Size.Interval))
 }
 
-// undecided is when an ordinal's size is decided next; zero: now. Who grows at once, and what a person went back to, waits for none.
-func (j *judge) undecided(ordinal int) time.Time {
-	waits := j.urgent[ordinal] == "" && !j.asked[ordinal]
+// undecided is when an ordinal's size is decided next; zero: now. Who grows at once, what a person went back to, what is due, and what has
+// no size yet waits for none.
+func (j *judge) undecided(ordinal int, name, key string) time.Time {
+	held := quantitiesOf(j.held(j.Plan, ordinal))
+	_, requests := held.Requests[name]
+	_, limits := held.Limits[name]
+	sized, decided := requests || limits, j.asked[ordinal] || j.due[key]
+	waits := j.urgent[ordinal] == "" && sized && !decided
 	if j.Size.Interval == 0 || j.decides() || !waits {
 		return time.Time{}
 	}

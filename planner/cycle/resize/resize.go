@@ -11,7 +11,6 @@ package resize
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -44,11 +43,14 @@ type Question struct {
 	Clusters  map[int]int                  // by replica, as far as it has any
 	Receivers map[int]bool                 // replicas that clusters are about to come to
 	Givers    map[int]bool                 // those that clusters are about to leave
+	Leavers   map[int]bool                 // those of them that clusters of the present wave have left
 	Over      map[int]bool                 // replicas that carry more than a person said that they may
 	Unmet     []diff.Unmet                 // pods that have not got the size that the plan held them at
 	Shut      Shut
 	Back      Back
 	Memory    memory.Sizes
+
+	shape // by Size and Plan; Decide works it out
 }
 
 // Shut is why no size changes that way, beside the rules of change; empty: it may.
@@ -72,6 +74,7 @@ func (a Answer) Restarts() bool { return a.Sizing.Apply == config.Template && a.
 
 // Decide answers the sizes that hold from now on.
 func Decide(q Question) Answer {
+	q.shape = shapeOf(q)
 	nodes := q.NodeCap
 	q.NodeCap = q.mostByPods()
 	v := viewOf(q)
@@ -79,12 +82,12 @@ func Decide(q Question) Answer {
 	w.goBack(q, v)
 	w.keepUnseen(q, v)
 	w.stay(q, v, nodes)
-	a := q.answer(v, w)
-	if q.handsOver() && a.Resources != nil && !q.covers(*a.Resources) {
+	a, h := q.answer(v, w), handover{q}
+	if h.handsOver() && a.Resources != nil && !h.covers(*a.Resources) {
 		q.Shut.Restart = "the pod template takes over from size.apply: inPlace once all that it is to hold may change"
 		a = q.answer(v, w)
 	}
-	if q.handsOver() && a.Resources == nil { // pods stay as they are until the template holds them
+	if h.handsOver() && a.Resources == nil { // pods stay as they are until the template holds them
 		a.Sizes = q.Plan.Sizes
 	}
 	if err := fault(q.with(a)); err != nil && fault(q.Plan) == nil {
@@ -96,7 +99,7 @@ func Decide(q Question) Answer {
 	a.Sizing.Replicas = q.shownSizes(q.with(a), w.Sizes)
 	a.Memory.Held = inForce(q.with(a))
 	if a.Resources != nil {
-		left := q.leftInTemplate()
+		left := q.podTemplate().left()
 		written := resourcesOf(over(over(quantitiesOf(v.found), quantitiesOf(&left)), quantitiesOf(a.Resources)))
 		a.Memory.Written = &written
 	}
@@ -110,10 +113,10 @@ func Decide(q Question) Answer {
 func (q Question) answer(v view, w wishes) Answer {
 	j := judge{Question: q, view: v, wanted: w.Result, asked: w.asked, unfit: w.unfit, beyond: w.beyond, out: &Sizing{Apply: q.apply(), Rules: w.rows(), Unmet: q.Unmet}}
 	j.Memory.Found, j.Memory.Peaks, j.Memory.Killed, j.Memory.Rules = v.found, v.peaks, maps.Clone(v.killed), w.states
-	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = q.noRoom(w.beyond), w.back, w.unfit
+	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = nodeRoom{q}.noRoom(w.beyond), w.back, w.unfit
 	j.Memory.Cramped = q.cramped(w)
 	sizes := j.decide()
-	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.problems(), v.problems(), q.tight(), w.unfitting()), Note: q.note(j.out.Resized, j.changed)}
+	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.problems(), v.problems(), nodeRoom{q}.tight(), w.unfitting()), Note: q.note(j.out.Resized, j.changed)}
 	if q.template() {
 		a.Resources = held(sizes[0])
 	} else {
@@ -124,29 +127,8 @@ func (q Question) answer(v view, w wishes) Answer {
 
 func (q Question) apply() config.SizeApply { return cmp.Or(q.Size.Apply, config.InPlace) }
 
-func (q Question) template() bool { return q.apply() == config.Template }
-
-// uniform reports whether one size is for all: of a Deployment nobody knows which pod is which.
-func (q Question) uniform() bool { return q.template() || q.Plan.Target.Kind == plan.Deployment }
-
-// ordinals are the replicas that have a size of their own: the first stands for all where there is one for all.
-func (q Question) ordinals() []int {
-	if q.uniform() {
-		return []int{0}
-	}
-	return q.all()
-}
-
 // resources are those that have a size.
 func resources() []string { return []string{size.CPU, size.Memory} }
-
-// of is the ordinal that a replica's size stands under.
-func (q Question) of(replica int) int {
-	if q.uniform() {
-		return 0
-	}
-	return replica
-}
 
 func (q Question) rules(resource string) change.Rules { return q.Change.SizeRules(resource) }
 
@@ -181,22 +163,6 @@ func (q Question) note(resized int, changed []string) string {
 		return "the pod template gets another size, for which every replica restarts: " + problem.ClipList(changed)
 	}
 	return "resizes " + problem.Plural(resized, "replica") + " in place: " + problem.ClipList(changed)
-}
-
-// shown is the ordinal that people are told.
-func (q Question) shown(replica int) int {
-	if q.uniform() {
-		return size.All
-	}
-	return replica
-}
-
-// named is a replica, in words.
-func (q Question) named(replica int) string {
-	if q.uniform() {
-		return "every replica's"
-	}
-	return fmt.Sprintf("replica %d's", replica)
 }
 
 // shownSizes are the sizes that are wanted and those that a plan holds, for people.

@@ -13,8 +13,11 @@ import (
 // roomAgain is how long nothing is levelled to a replica whose node had no room for its size, from the last time on that this was seen.
 const roomAgain = time.Hour
 
+// nodeRoom is what nodes have no room for.
+type nodeRoom struct{ Question }
+
 // noRoom remembers the replicas whose nodes have no room for their size.
-func (q Question) noRoom(beyond map[int]size.Resources) map[int]time.Time {
+func (q nodeRoom) noRoom(beyond map[int]size.Resources) map[int]time.Time {
 	var all map[int]time.Time
 	remember := func(replica int, at time.Time) {
 		if all == nil {
@@ -39,7 +42,7 @@ func (q Question) noRoom(beyond map[int]size.Resources) map[int]time.Time {
 }
 
 // tight names the pods whose nodes have no room for their size.
-func (q Question) tight() (all []problem.Problem) {
+func (q nodeRoom) tight() (all []problem.Problem) {
 	for _, u := range q.Unmet {
 		if !u.NoRoom() {
 			continue

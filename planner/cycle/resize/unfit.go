@@ -32,7 +32,7 @@ const lacksCapacity = "capacity"
 // may find no node, and nobody works for the replica. Where the node cap is known some node has that room: there the size waits for
 // the pod that is made anew.
 func (w *wishes) stay(q Question, v view, nodes map[string]resource.Quantity) {
-	w.unfit, w.beyond = q.unfit(), map[int]size.Resources{}
+	w.unfit, w.beyond = nodeRoom{q}.unfit(), map[int]size.Resources{}
 	for _, replica := range slices.Sorted(maps.Keys(w.unfit)) {
 		u, wanted := w.unfit[replica], w.Sizes[replica]
 		less := within(wanted, noLess(quantitiesOf(&u.Has), v.found), nodes)
@@ -93,7 +93,7 @@ func least(a, b resource.Quantity) resource.Quantity {
 }
 
 // unfit are the replicas whose nodes never have room for their size, as far as each has a size of its own.
-func (q Question) unfit() map[int]memory.Unfit {
+func (q nodeRoom) unfit() map[int]memory.Unfit {
 	if q.uniform() {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (q Question) unfit() map[int]memory.Unfit {
 }
 
 // has is what a pod's container has, by its node's account.
-func (q Question) has(pod string) plan.Resources {
+func (q nodeRoom) has(pod string) plan.Resources {
 	for _, p := range q.Pods {
 		if p.Name == pod && p.Size != nil {
 			return p.Size.Has

@@ -31,8 +31,8 @@ type view struct {
 
 // viewOf takes in what stands, peaks of memory, and who was killed for want of it.
 func viewOf(q Question) view {
-	v := view{found: q.found(), now: map[int]size.Resources{}, peaks: map[int]memory.Peak{}, killed: maps.Clone(q.Memory.Killed),
-		kills: map[int]time.Time{}, urgent: map[int]string{}, forged: map[int]bool{}, overtaken: q.newer()}
+	v := view{found: q.podTemplate().found(), now: map[int]size.Resources{}, peaks: map[int]memory.Peak{}, killed: maps.Clone(q.Memory.Killed),
+		kills: map[int]time.Time{}, urgent: map[int]string{}, forged: map[int]bool{}, overtaken: handover{q}.newer()}
 	found := quantitiesOf(v.found)
 	for _, r := range q.ordinals() {
 		v.now[r] = found
@@ -60,70 +60,6 @@ func viewOf(q Question) view {
 		}
 	}
 	return v
-}
-
-// found is the pod template as people have it: what the plan holds there, or held and nobody changed since, as it was before that; all
-// else as it is.
-func (q Question) found() *plan.Resources {
-	was, is, held := q.Memory.Found, q.Template, q.Plan.Resources
-	switch {
-	case q.foundAnew():
-		return is
-	case held == nil, is == nil:
-		return was
-	}
-	left := q.leftInTemplate()
-	return &plan.Resources{Requests: peoples(was.Requests, is.Requests, held.Requests, left.Requests),
-		Limits: peoples(was.Limits, is.Limits, held.Limits, left.Limits)}
-}
-
-// peoples are the quantities of a list that are people's: those that are ours as they were, the others as they are. nil: none.
-func peoples(was, is map[string]string, ours ...map[string]string) map[string]string {
-	all := maps.Clone(is)
-	for _, list := range ours {
-		for name := range list {
-			delete(all, name)
-			text, had := was[name]
-			if had && all == nil {
-				all = map[string]string{}
-			}
-			if had {
-				all[name] = text
-			}
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return all
-}
-
-// leftInTemplate is what the template has as ballast wrote it, held now or no more: nobody takes a quantity out of it that no rule makes
-// any more.
-func (q Question) leftInTemplate() plan.Resources {
-	if q.Memory.Written == nil || q.Template == nil {
-		return plan.Resources{}
-	}
-	same := func(is, written map[string]string) map[string]string {
-		all := map[string]string{}
-		for name, text := range is {
-			if written[name] == text {
-				all[name] = text
-			}
-		}
-		return all
-	}
-	is, written := q.Template, q.Memory.Written
-	return plan.Resources{Requests: same(is.Requests, written.Requests), Limits: same(is.Limits, written.Limits)}
-}
-
-// foundAnew reports whether the template is as people have it. As long as it is as ballast wrote it, what it had before counts.
-func (q Question) foundAnew() bool {
-	if q.Memory.Found == nil {
-		return true
-	}
-	ours := q.Memory.Written != nil && q.Template != nil && q.Template.Same(*q.Memory.Written)
-	return q.Plan.Resources == nil && !ours
 }
 
 // pod takes in what one pod uses, and whether it was killed.

@@ -130,3 +130,8 @@ func Fleet(in input.Inputs) discover.Fleet {
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{Leaders: m.Known.Leaders}, o, in.Now)
 	return fleet
 }
+
+// Works reports whether a pod works for a replica now.
+func Works(pods []observed.Pod, replica int) bool {
+	return slices.ContainsFunc(pods, func(p observed.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
+}

@@ -51,6 +51,7 @@ func rateAt(samples []kept, looks []look, first uint32, counter int, until int64
 // milliseconds as samples are apart are taken to be like it, else half as many; and before it none in which the counter
 // would have been below 0.
 func stretched(rise, lowest float64, count int, before, interval, after int64) float64 {
+	rise = min(rise, math.MaxFloat64)
 	apart := float64(interval) / float64(count-1)
 	lead, tail := float64(before), float64(after)
 	if lead >= 1.1*apart {
@@ -60,9 +61,9 @@ func stretched(rise, lowest float64, count int, before, interval, after int64) f
 		tail = apart / 2
 	}
 	if rise > 0 && lowest >= 0 {
-		lead = min(lead, float64(interval)*lowest/rise)
+		lead = min(lead, lowest/rise*float64(interval))
 	}
-	return min(rise, math.MaxFloat64) * (float64(interval) + lead + tail) / float64(interval) / rateOver.Seconds()
+	return rise * (float64(interval) + lead + tail) / float64(interval) / rateOver.Seconds()
 }
 
 // quantileOf is the value at or below which so much of them is, between the two next to it where it is between them.

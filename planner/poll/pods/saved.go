@@ -43,7 +43,7 @@ func digestOf(url string) digest {
 
 // levelOf is the level of a rate, from 0 for none.
 func levelOf(rate float32) uint64 {
-	if rate <= 0 {
+	if !(rate > 0) { // nor is what is no number a rate
 		return 0
 	}
 	level := math.Round((math.Log2(float64(rate))-lowest)*fineness) + 1

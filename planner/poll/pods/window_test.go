@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"ballast/planner/discover"
@@ -232,6 +233,30 @@ func TestAClockThatStepsForgetsNothingOfBefore(t *testing.T) {
 }
 
 // TestALeaderOfTomorrowLeavesNoRateThatStands: where the last leader's clock was a day ahead, what the pods show now counts at once.
+// TestNoCountMakesARateThatIsNone: a pod counts as high as a number goes, and falls three times. The rate is the largest there is, and what
+// the window is kept as is read by the next leader.
+func TestNoCountMakesARateThatIsNone(t *testing.T) {
+	var w Window
+	at := noon
+	for n := range 31 {
+		at = noon.Add(time.Duration(n) * time.Minute)
+		shown := map[string]ownership.ServerReport{"a": {Apps: 1, Events: 1.7e308 - 1e306*float64(n), Objects: 7, Counts: all}, "b": {Apps: 1, Events: float64(120 * n), Objects: 7, Counts: all}}
+		w.Take([]ownership.PodReport{says(0, at, shown)}, []string{"a", "b"}, at)
+	}
+	packed, err := w.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var next Window
+	if err := next.UnmarshalBinary(packed); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"a": math.MaxFloat32, "b": 2}
+	if diff := cmp.Diff(want, values(t, w.Fetched(at), "events"), cmpopts.EquateApprox(1e-6, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestALeaderOfTomorrowLeavesNoRateThatStands(t *testing.T) {
 	take := func(w *Window, at time.Time, events int) {
 		w.Take([]ownership.PodReport{says(0, at, map[string]ownership.ServerReport{"a": {Apps: 1, Events: float64(events), Objects: 7, Counts: all}})}, []string{"a"}, at)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/plan"
 )
 
@@ -72,7 +72,7 @@ func (j *judge) moves() {
 		b.counted[cause] = j.Moves[cause]
 		times := slices.Repeat([]time.Time{j.leaders()}, n)
 		if cause == change.Failover && j.Plan != nil && j.Plan.Rollout != nil {
-			for name := range cycle.MovedBy(*j.Plan.Rollout) {
+			for name := range ledger.MovedBy(*j.Plan.Rollout) {
 				b.failed[name] = j.leaders()
 			}
 		}

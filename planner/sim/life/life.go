@@ -13,6 +13,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
@@ -210,7 +211,7 @@ func (l *Life) fetched() poll.Fetched {
 
 // used is Prometheus' answer to the metrics of replicas: the memory that each pod has in use.
 func (l *Life) used() (all []poll.Fetched) {
-	for _, m := range cycle.ReplicaMetricsOf(l.Config) {
+	for _, m := range loads.ReplicaMetricsOf(l.Config) {
 		f := poll.Fetched{Metric: m.ID}
 		if l.Deaf {
 			f.Err = "connection refused"

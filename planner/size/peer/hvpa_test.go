@@ -57,7 +57,8 @@ func vectors(t testing.TB) []vector {
 // way, runs against the peer's own model, which nothing that is built needs: weights_test.go answers getVpaWeightFromIntervals,
 // isHpaScaleOutLimited, isScalingOff, isEvictionEvent, isOomKillEvent, getPodEventHandler and the shares of getWeightedReplicas, and
 // buckets_test.go GetBuckets, GetReplicasForResource and getScalingRecommendations. All others run what is built. So do the weights, as
-// `ballast config convert` reads them (Spans), and the OOM kills, in TestTheKillsOfHVPA of package ownership.
+// `ballast config convert` reads them (Spans), what is off, by the rules that it writes (open), and the OOM kills, in TestTheKillsOfHVPA
+// of package ownership.
 func TestTheVectorsOfHVPA(t *testing.T) {
 	runs := map[string]func(*testing.T, vector){
 		"getVpaWeightFromIntervals":                   weightFromIntervals,
@@ -309,6 +310,31 @@ func scalingOff(t *testing.T, v vector) {
 	if got, err := s.Off(now); err != nil || got != out.Off {
 		t.Errorf("%t, %v, want %t", got, err, out.Off)
 	}
+	without := s.Window == nil && s.Hpa.ScaleUp.UpdatePolicy.UpdateMode == change.Maintenance
+	if got := len(s.open(t)) == 0; got != (out.Off || without) { // what is converted never opens without a window: that is refused
+		t.Errorf("by the rules that the manifest is converted to: %t, want %t", got, out.Off)
+	}
+}
+
+// open are the directions that the rules of change, which the manifest is converted to, let a change go now.
+func (s HVPASpec) open(t *testing.T) (ways []change.Direction) {
+	t.Helper()
+	windows, err := s.Windows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(one ScaleType) change.Policy { return one.policy(windows, change.MinChange{}) }
+	rules := change.Rules{Out: of(s.Hpa.ScaleUp), In: of(s.Hpa.ScaleDown), Up: of(s.Vpa.ScaleUp), Down: of(s.Vpa.ScaleDown)}
+	for _, wanted := range []int64{1, 3} {
+		ask := change.Ask{Now: now, Current: 2, Wanted: wanted, Of: 1}
+		never := change.History{}
+		for _, verdict := range []change.Verdict{rules.Replicas(ask, never), rules.Resources(ask, never, never)} {
+			if verdict.Value == wanted {
+				ways = append(ways, verdict.Direction)
+			}
+		}
+	}
+	return ways
 }
 
 func threshold(t *testing.T, v vector) {

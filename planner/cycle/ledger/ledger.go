@@ -1,0 +1,228 @@
+// Package ledger counts moves by their cause, remembers what moved, and says what the move budget has room for.
+package ledger
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/adopt"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+)
+
+// Ledger counts the moves, by cause, and remembers what moved.
+type Ledger struct{ *outcome.Draft }
+
+// Count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What
+// was decided and lost the race does not: its memory is dropped.
+func (l Ledger) Count(beside *placement.Servers) {
+	m := &l.Out.Memory.Changes
+	m.Ledger = m.Ledger.Kept(l.In.Now, RatesOf(l.In))
+	if p := l.In.InForce; p != nil {
+		l.enterAsked(change.Healing, slices.Values(l.In.Healed), *p, beside)
+		l.CountStage(*p, beside)
+	}
+	if p := l.In.InForce; p != nil && p.Rollout == nil {
+		m.Cause, m.Target = "", nil
+	}
+	l.Out.Budget = change.Look(m.Ledger, RatesOf(l.In), fleetSize(l.Out.Fleet, l.Out.Memory.Known, beside, l.In.InForce), l.In.Now)
+}
+
+// CountStage enters the moves that a stage begins with.
+func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
+	m, r := &l.Out.Memory.Changes, p.Rollout
+	if r == nil || r.Since.Equal(m.Counted) {
+		return
+	}
+	if m.Counted = r.Since; m.Cause == change.Pin {
+		l.enterAsked(change.Pin, maps.Keys(MovedBy(*r)), p, beside)
+		return
+	}
+	if m.Cause == change.Failover {
+		l.noteFailed(maps.Keys(MovedBy(*r)))
+	}
+	l.enter(cmp.Or(m.Cause, change.Balance), ServersOf(beside, maps.Keys(MovedBy(*r)), p))
+}
+
+// FailedOnce is for how long a cluster that a failover moved waits for the budget before another one moves it.
+const FailedOnce = 24 * time.Hour
+
+// noteFailed remembers what a failover moves, as long as that counts.
+func (l Ledger) noteFailed(names iter.Seq[string]) {
+	failed := map[string]time.Time{}
+	for name, at := range l.Out.Memory.Changes.Failed {
+		if since := l.In.Now.Sub(at); since >= 0 && since < FailedOnce {
+			failed[name] = at
+		}
+	}
+	for name := range names {
+		failed[name] = l.In.Now
+	}
+	l.Out.Memory.Changes.Failed = failed
+}
+
+// enter adds moves to the ledger.
+func (l Ledger) enter(cause change.Cause, moves int) {
+	if moves == 0 {
+		return
+	}
+	m := &l.Out.Memory.Changes
+	m.Ledger = m.Ledger.Add(l.In.Now, cause, moves)
+	if l.Out.Counted == nil {
+		l.Out.Counted = map[change.Cause]int{}
+	}
+	l.Out.Counted[cause] += moves
+}
+
+// MovedBy is the clusters that a stage gives another replica as it begins.
+func MovedBy(r plan.Rollout) map[string]int {
+	switch {
+	case r.Stage == plan.Moving, r.Stage == plan.Reverting:
+		return r.Was
+	case r.Stage != plan.Assigning:
+		return nil
+	case len(r.Was) > len(r.Moves):
+		return r.Was
+	}
+	return r.Moves
+}
+
+// askedOnce is for how long a move that somebody's write of a cluster made counts for its next ones, too: whoever turns
+// one Secret's pin or shard to and fro must not take the budget of all others by it.
+const askedOnce = 24 * time.Hour
+
+// CountAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
+func (l Ledger) CountAdopted(a *adopt.Adoption) {
+	if l.In.InForce != nil && l.In.InForce.Mode.Enforced() && a.Next.Mode.Enforced() {
+		l.enterAsked(change.Pin, outcome.ClustersOf(a.Moved), a.Next, a.Beside)
+	}
+}
+
+// enterAsked enters the moves that writes of clusters made, by pins or by shards that repairs put back: of those that were
+// there for an hour, of which the budget is a share, and of each once a day.
+func (l Ledger) enterAsked(cause change.Cause, names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
+	before := maps.Clone(l.Out.Memory.Changes.Pinned)
+	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return l.In.Now.Sub(at) >= askedOnce || l.In.Now.Before(at) })
+	var counted []string
+	for name := range names {
+		if _, known := before[name]; !known && l.Out.Memory.Known.Has(name) {
+			counted = append(counted, name)
+		}
+	}
+	for _, name := range counted {
+		if before == nil {
+			before = map[string]time.Time{}
+		}
+		before[name] = l.In.Now
+	}
+	if l.Out.Memory.Changes.Pinned = before; len(before) == 0 {
+		l.Out.Memory.Changes.Pinned = nil
+	}
+	l.enter(cause, ServersOf(beside, slices.Values(counted), p))
+}
+
+// RatesOf are the rates of the move budget.
+func RatesOf(in input.Inputs) []change.Rate {
+	rates := make([]change.Rate, len(in.Config.Change.Moves.Rate))
+	for i, r := range in.Config.Change.Moves.Rate {
+		rates[i] = change.Rate{Percent: r.Percent, Period: time.Duration(r.Period)}
+	}
+	return rates
+}
+
+// fleetSize is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour.
+// Who may create Secrets must not lift the budget by it, nor by one of another's server that nobody may write. What is gone is known
+// while a discovery is refused, and counts by its rows.
+func fleetSize(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
+	gone := unseenRows(fleet, known, p)
+	names := func(yield func(string) bool) {
+		for _, cl := range fleet.Clusters {
+			moved := standing.Managed(cl) && !cl.Alone
+			if moved && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
+				return
+			}
+		}
+		for name := range gone {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+	return beside.Count(names, func(name string) string { return gone[name].Server })
+}
+
+// unseenRows are the rows of known clusters that are gone, while that is not believed.
+func unseenRows(fleet discover.Fleet, known discover.Known, p *plan.Plan) map[string]plan.Row {
+	if known.ShrunkFirst.IsZero() || p == nil {
+		return nil
+	}
+	rows := map[string]plan.Row{}
+	for _, name := range known.Clusters {
+		if row, planned := p.Clusters[name]; planned && !standing.Has(fleet, name) {
+			rows[name] = row
+		}
+	}
+	return rows
+}
+
+// ServersOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number
+// of Secrets it has. Who makes dozens of another's must not make that one too large for the budget.
+func ServersOf(beside *placement.Servers, names iter.Seq[string], p plan.Plan) int {
+	return beside.Count(names, func(name string) string { return p.Clusters[name].Server })
+}
+
+// JustMoved is how long what is measured of a cluster that moved is less than it makes: two of the ten minutes that the default
+// rates look back.
+const JustMoved = 20 * time.Minute
+
+// NoteMoved remembers, whatever the mode, which clusters a rollout under way has moved.
+func (l Ledger) NoteMoved(r plan.Rollout) {
+	l.forgetMoved()
+	m := &l.Out.Memory.Changes
+	moved := maps.Clone(m.Moved)
+	for name := range MovedBy(r) {
+		if moved == nil {
+			moved = map[string]time.Time{}
+		}
+		moved[name] = l.In.Now
+	}
+	m.Moved = moved
+}
+
+// forgetMoved drops those that did not move lately.
+func (l Ledger) forgetMoved() {
+	m := &l.Out.Memory.Changes
+	m.Moved = maps.Clone(m.Moved)
+	maps.DeleteFunc(m.Moved, func(_ string, at time.Time) bool { return l.In.Now.Sub(at) >= JustMoved })
+}
+
+// Forget drops what was remembered of a rollout that is none: the next one must not take it for its own.
+func (l Ledger) Forget(g *ground.Ground) {
+	if g.Next.Rollout == nil {
+		l.forgetMoved()
+		m := &l.Out.Memory.Changes
+		m.Cause, m.Why, m.Target, m.BySecret, m.Recalled = "", "", nil, false, false
+	}
+}
+
+// Soonest is when the last of so many moves can be made if each is made as soon as the budget has room; ok is false
+// where one never can.
+func Soonest(l change.Ledger, rates []change.Rate, clusters, moves int, now time.Time) (at time.Time, ok bool) {
+	for at = now; moves > 0; {
+		if at, ok = change.When(l, rates, clusters, at, 1); !ok {
+			return time.Time{}, false
+		}
+		made := max(min(change.Left(l, rates, clusters, at), moves), 1)
+		l, moves = l.Add(at, change.Balance, made), moves-made
+	}
+	return at, true
+}

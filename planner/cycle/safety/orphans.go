@@ -1,0 +1,96 @@
+package safety
+
+import (
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
+	"ballast/planner/ownership"
+)
+
+// Bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
+// people's, what Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.
+func Bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
+	peoples := map[string]bool{}
+	for _, cl := range fleet.Clusters {
+		peoples[cl.Shard.ID] = cl.Immutable || cl.Unread || excused[cl.Shard.ID]
+	}
+	var names []string
+	for _, o := range v.Orphans {
+		planned, had := o.Intended != ownership.NoReplica, o.Last != ownership.NoReplica
+		if planned && had && !peoples[o.Cluster] {
+			names = append(names, o.Cluster)
+		}
+	}
+	return names
+}
+
+const (
+	// orphanLasts is how long a cluster has had no owner once nothing else waits for it: a wave that made it would have
+	// been taken back, or have tripped the breaker, by then.
+	orphanLasts = time.Hour
+	// mostExcused is the share of the known clusters, in percent, beyond which orphans are no single clusters' matter.
+	mostExcused = 10
+)
+
+// Excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo
+// CD may take for a second Secret of their server, which it cannot read. Whoever breaks a cluster of his own, or
+// another's, must not keep everybody's where they are; nor must he who breaks many have nobody look at what becomes of
+// them.
+func Excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, now time.Time) map[string]bool {
+	if len(v.Orphans) == 0 {
+		return nil
+	}
+	misled := map[string]bool{}
+	for _, cl := range fleet.Clusters {
+		if cl.Misled {
+			misled[cl.Shard.ID] = true
+		}
+	}
+	excused := map[string]bool{}
+	for _, o := range v.Orphans {
+		if misled[o.Cluster] || now.Sub(o.Since) >= orphanLasts {
+			excused[o.Cluster] = true
+		}
+	}
+	if len(excused) > max(1, len(known.Clusters)*mostExcused/100) {
+		return nil
+	}
+	return excused
+}
+
+// Stops reports whether ballast may decide nothing by itself.
+func Stops(in input.Inputs, c memory.Changes) bool { return in.Paused || Tripped(in, c) }
+
+// Tripped reports whether ballast stopped itself, and nobody has cleared that.
+func Tripped(in input.Inputs, c memory.Changes) bool { return in.Tripped != "" || c.Trip != nil }
+
+// StopsFor reports whether ballast may not even move what nobody has. A trip stops that where it is for memory, which
+// the next replica would run out of too, or where nobody knows why; whoever breaks a cluster of his own after a wave
+// must not keep all others' on replicas that are dead.
+func StopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
+	known := c.Trip != nil && c.Trip.Reason != change.OOMKilled
+	if cause == change.Failover && known {
+		return in.Paused
+	}
+	return Stops(in, c)
+}
+
+// keepUnseen keeps what was remembered of the owners of clusters that are not seen: whoever comes back is as before.
+func keepUnseen(g *ground.Ground, now, before ownership.Memory) {
+	for name := range g.Next.Clusters {
+		if standing.Has(g.Fleet, name) {
+			continue
+		}
+		if last, known := before.Last[name]; known {
+			now.Last[name] = last
+		}
+		if since, known := before.Lost[name]; known {
+			now.Lost[name] = since
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Package safety takes in what the pods say, and stops everything after a wave that did harm.
+package safety
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/failover"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+)
+
+// Watch takes in what the pods say, and whether the last waves did harm.
+type Watch struct {
+	*outcome.Draft
+	expectedOrphans []string // clusters without an owner, or soon to be, by no wave's doing
+}
+
+// Look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
+func (w *Watch) Look(g *ground.Ground) {
+	ledger.Ledger{Draft: w.Draft}.Count(g.Beside)
+	w.judgeOwners(g)
+	w.judgeReplicas(g)
+	w.judgeWaves(g)
+	for _, n := range w.In.Neighbours {
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
+	}
+	for _, f := range w.In.Installation {
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
+	}
+	if n := w.In.Observed.Reported.ByName(); n >= manyByName {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
+			"that name their cluster: their clusters seem to have no load and no owner; upgrade Argo CD to 3.0.6 or later", n)})
+	}
+	if it := w.In.Workload; it.ContainerGone {
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "ContainerGone", Message: fmt.Sprintf(
+			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
+				"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
+	}
+	for _, trouble := range w.In.Observed.Trouble {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
+	}
+}
+
+// manyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
+const manyByName = 5
+
+func (w *Watch) judgeOwners(g *ground.Ground) {
+	if len(w.In.Observed.Reported.Pods) == 0 {
+		return // nothing was seen, and nothing is forgotten
+	}
+	v := plan.NewView(g.Next.Clone(), g.Pins)
+	intended := func(name string) (int, bool) {
+		replica, _, ok := v.Effective(name)
+		return replica, ok
+	}
+	before := w.In.Memory.Changes.Ownership
+	now, verdict := ownership.Judge(before, w.In.Observed.Reported, intended, w.In.Now, ownership.Grace{})
+	if g.Partial {
+		keepUnseen(g, now, before)
+	}
+	w.Out.Memory.Changes.Ownership, w.Out.Verdict = now, verdict
+	for _, o := range w.Out.Verdict.Orphans {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: o.Message()})
+	}
+	for _, d := range w.Out.Verdict.Doubled {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: d.Cluster, Kind: "Doubled", Message: d.Message()})
+	}
+}
+
+func (w *Watch) judgeReplicas(g *ground.Ground) {
+	cordons, err := plan.ParseCordons(w.In.Cordon)
+	if err != nil {
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+	}
+	w.Out.Cordoned = plan.Cordoned(cordons, w.In.Now)
+	f := w.In.Config.Failover
+	if f == nil || g.Next.FreeReplicas && w.In.Workload.Replicas == 0 {
+		return
+	}
+	seen := failover.Fleet{Known: w.In.Observed.Known, Replicas: standingReplicas(g.Next), Dynamic: w.In.Observed.Dynamic, Pods: w.In.Observed.Pods, Rolling: ground.Rolling(w.In, g.Next)}
+	w.Out.Replicas, w.Out.Memory.Changes.Replicas = failover.Judge(seen,
+		failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(w.In.Config.Interval)}, w.In.Now, w.In.Memory.Changes.Replicas)
+	for _, s := range w.Out.Replicas.Sick {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
+	}
+	if v := w.Out.Replicas; len(v.Stuck) > 0 {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "WorkloadRollsOut", Message: fmt.Sprintf(
+			"%s %q rolls out since %s, and of its replicas %v do not work: none is judged meanwhile, and nothing fails over; "+
+				"mend the rollout (kubectl rollout status, kubectl rollout undo), or empty them with `ballast evacuate %d`",
+			w.In.Workload.Kind, w.In.Workload.Name, v.Rolling.UTC().Format(time.RFC3339), v.Stuck, v.Stuck[0])})
+	}
+}
+
+// standingReplicas are those that a failover looks at: not the pods that come.
+func standingReplicas(p plan.Plan) int {
+	if ground.OnlyGrows(p.Rollout) {
+		return p.Rollout.From.Replicas
+	}
+	return p.Replicas
+}
+
+// judgeWaves stops everything after a wave that did harm, until a person takes the annotation away.
+func (w *Watch) judgeWaves(g *ground.Ground) {
+	m := &w.Out.Memory.Changes
+	w.expect(g)
+	if m.Trip != nil {
+		if m.TripTold = m.TripTold || w.In.Tripped == m.Trip.Why; m.TripTold && w.In.Tripped == "" {
+			m.Trip, m.TripTold, m.Watch, m.Failures = nil, false, change.Watch{}, nil
+		}
+	}
+	var signs change.Signs
+	if !m.Watch.Ended.IsZero() { // adding up the fleet's work is for what is watched
+		signs = w.signs(m.Watch.Apart)
+	}
+	trip, watch := change.Judge(m.Watch, w.In.Now, signs)
+	m.Watch = watch
+	if Worse(trip, m.Trip) {
+		m.Trip, m.TripTold = trip, false
+	}
+	if why := cmp.Or(tripWhy(m.Trip), w.In.Tripped); why != "" {
+		stopped := "nothing moves and nothing scales any more: "
+		if !StopsFor(change.Failover, w.In, *m) {
+			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell: "
+		}
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "Tripped", Message: stopped + why +
+			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
+	}
+}
+
+// Worse reports whether a trip takes the place of the one that stands: one for memory stops failovers, too.
+func Worse(trip, stands *change.Trip) bool {
+	if trip == nil || stands == nil {
+		return trip != nil
+	}
+	return trip.Reason == change.OOMKilled && stands.Reason != change.OOMKilled
+}
+
+// expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died
+// without having received any, whose failover must go on.
+func (w *Watch) expect(g *ground.Ground) {
+	m := &w.Out.Memory.Changes
+	received := map[int]bool{}
+	for _, replica := range m.Watch.Receivers {
+		received[replica] = true
+	}
+	if r := g.Next.Rollout; r != nil {
+		for _, replica := range r.Moves {
+			received[replica] = true
+		}
+	}
+	for _, o := range w.Out.Verdict.Orphans {
+		if w.In.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
+			w.expectedOrphans = append(w.expectedOrphans, o.Cluster)
+		}
+	}
+	for name, row := range g.Next.Clusters {
+		if g.Next.FreeReplicas && row.Replica >= w.In.Workload.Replicas {
+			w.expectedOrphans = append(w.expectedOrphans, name)
+		}
+	}
+	if len(w.expectedOrphans) > 0 {
+		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, w.expectedOrphans), joined(m.Began.Orphans, w.expectedOrphans)
+	}
+}
+
+// joined is all names of both lists, in order.
+func joined(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}
+
+func tripWhy(t *change.Trip) string {
+	if t == nil {
+		return ""
+	}
+	return t.Why
+}
+
+// signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the
+// replica slower that it comes to, nor the one faster that it left.
+func (w *Watch) signs(apart []string) change.Signs {
+	s := change.Signs{Work: change.Believable(w.work(apart)), Apart: apart}
+	s.Orphans = Bereft(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
+	for _, p := range w.Out.Memory.Changes.Replicas.Dated(w.In.Observed.Pods, w.In.Now) {
+		if p.OOMKilled && !p.KilledAt.IsZero() {
+			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
+		}
+	}
+	return s
+}
+
+func (w *Watch) work(without []string) map[change.Portion]change.Work {
+	moving, apart := map[string]bool{}, map[string]bool{}
+	for _, name := range without {
+		moving[name] = true
+	}
+	for _, cl := range w.Out.Fleet.Clusters {
+		if moving[cl.Shard.ID] {
+			apart[cl.Shard.Server] = true
+		}
+	}
+	unseen := w.unseenServers(without)
+	all := make(map[change.Portion]change.Work, len(w.In.Observed.Work))
+	for replica, servers := range w.In.Observed.Work {
+		for _, server := range slices.Sorted(maps.Keys(servers)) { // in order: sums of fractions depend on it
+			if !apart[server] && !unseen(server) {
+				portion := change.PortionOf(replica, server)
+				all[portion] = all[portion].Plus(servers[server])
+			}
+		}
+	}
+	return all
+}
+
+// unseenServers tells which servers are those of clusters whose Secret is not seen, by their rows.
+func (w *Watch) unseenServers(names []string) func(server string) bool {
+	hashes := map[string]bool{}
+	for _, name := range names {
+		if w.In.InForce != nil && !standing.Has(w.Out.Fleet, name) {
+			hashes[w.In.InForce.Clusters[name].Server] = true
+		}
+	}
+	return func(server string) bool { return len(hashes) > 0 && hashes[plan.ServerHash(server)] }
+}
+
+// Follow notes the waves that began and ended between two plans.
+func (w *Watch) Follow(before, after *plan.Rollout) {
+	m := &w.Out.Memory.Changes
+	if before != nil && len(before.Was) > 0 && before.Stage == plan.Moving && (after == nil || after.Wave != before.Wave || after.Stage != plan.Moving || len(after.Moves) == 0) {
+		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
+			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
+	}
+	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
+		moved := slices.AppendSeq(slices.Clone(m.Watch.Apart), maps.Keys(after.Was))
+		m.Began = w.signs(slices.Compact(slices.Sorted(slices.Values(moved))))
+		m.Began.Orphans = joined(m.Began.Orphans, w.expectedOrphans)
+	}
+}
