@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -130,7 +129,7 @@ func (w *watcher) secrets(ctx context.Context, now time.Time) (in discover.Input
 }
 
 // shown is the fleet as pods and Applications name it, by servers.
-func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *look) (fleet discover.Fleet) {
+func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *look) discover.Fleet {
 	applications, err := w.applications.Destinations(ctx, w.namespace, listedFor)
 	if err != nil {
 		var forbidden *nudge.ForbiddenError
@@ -139,11 +138,7 @@ func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *l
 		}
 	}
 	l.Trouble = append(l.Trouble, w.seen.take(reports, applications, l.At)...)
-	for _, server := range slices.Sorted(maps.Keys(w.seen)) {
-		fleet.Units = append(fleet.Units, discover.Unit{Server: server, Clusters: []int{len(fleet.Clusters)}})
-		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{UID: server, ID: server, Name: server, Server: server}})
-	}
-	return fleet
+	return w.seen.fleet()
 }
 
 // patience is how long a replica that is not ready is no fault.

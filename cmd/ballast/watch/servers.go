@@ -85,6 +85,15 @@ func (s servers) take(reports []ownership.PodReport, applications []nudge.Destin
 	return trouble
 }
 
+// fleet has a cluster of each server, which is its name.
+func (s servers) fleet() (fleet discover.Fleet) {
+	for i, server := range slices.Sorted(maps.Keys(s)) {
+		fleet.Units = append(fleet.Units, discover.Unit{Server: server, Clusters: []int{i}})
+		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{UID: server, ID: server, Name: server, Server: server}})
+	}
+	return fleet
+}
+
 // notFound are the servers that Argo CD finds no cluster by: before 3.0.6 every pod shows the Applications that name such a one, and
 // none reads it. Of several owners of a cluster one at least does.
 func notFound(reports []ownership.PodReport) map[string]bool {

@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,42 @@ func TestWhatIsNamedIsBounded(t *testing.T) {
 			t.Fatalf("not seen (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A watch that remembers as much as it may, of clusters that all have lost their owners, takes an eighth of its 256 MiB.
+func TestAFullWatchTakesLittle(t *testing.T) {
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, s, l := heap(), servers{}, &look{}
+	pod := shows(nil)
+	pod.Ready, pod.Running = true, true
+	for _, after := range []time.Duration{0, time.Minute, 5 * time.Minute} {
+		now := fixture.Noon.Add(after)
+		var applications []nudge.Destination
+		count := ownership.Applications{}
+		for i := range mostServers {
+			server := fmt.Sprintf("https://%0180d", i)
+			applications, count[server] = append(applications, nudge.Destination{Server: server}), 1
+		}
+		pod.SampledAt = now
+		reports := []ownership.PodReport{pod}
+		last := l.memory
+		l = &look{At: now, Trouble: s.take(reports, applications, now)}
+		l.judge(last, ownership.Controllers{}, reports, ownership.Join(reports, s.fleet(), count), discover.Workload{}, now)
+	}
+	lines := l.lines()
+	took := int64(heap()) - int64(before)
+	if len(l.Orphans) != mostServers || len(lines) != mostServers || took > 32<<20 {
+		t.Errorf("%d clusters without an owner in %d lines take %.1f MiB", len(l.Orphans), len(lines), float64(took)/(1<<20))
+	}
+	t.Logf("%d servers take %.1f MiB", len(s), float64(took)/(1<<20))
+	runtime.KeepAlive(lines)
+	runtime.KeepAlive(l)
+	runtime.KeepAlive(s)
 }
 
 // A fleet that stops is told in a bounded number of lines, what somebody had before what is only named.
