@@ -25,6 +25,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll/pods"
+	"ballast/planner/trend"
 )
 
 // argoCD is the application-controller's pods, as they answer at /metrics: replica n has each cluster whose number leaves n by three.
@@ -125,6 +126,11 @@ func TestWithoutAPrometheusLoadsAreOfThePodsOwnMetrics(t *testing.T) {
 	b.get(&history, b.config.Plan.History)
 	if len(history.BinaryData[pods.HistoryPart]) == 0 {
 		t.Error("the history has nothing of what the pods showed")
+	}
+	var carried trend.Trend
+	b.must(carried.UnmarshalBinary(history.BinaryData[trend.HistoryPart]))
+	if n := len(carried.Levels); n < 2 || carried.Levels[n-1].Fullest <= 0 || carried.Levels[n-1].Replicas != b.plan().Replicas {
+		t.Errorf("what replicas carried is %+v", carried)
 	}
 	a.times = 10 // for a few minutes
 	began := b.clock.Now()

@@ -72,11 +72,16 @@ func Build(ctx context.Context, o Options, system, arch string) ([]byte, error) 
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X "+stamp+"version="+o.Version+" -X "+stamp+"commit="+o.Commit, "-o", out, "./cmd/ballast")
 	cmd.Dir = o.Checkout
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOWORK=off")
+	cmd.Env = append(os.Environ(), environment(system, arch)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building for %s/%s: %w: %s", system, arch, err, text)
 	}
 	return os.ReadFile(out)
+}
+
+// environment is all of a person's that another binary would follow from: flags, experiments, and the least CPU that it runs on.
+func environment(system, arch string) []string {
+	return []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOWORK=off", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0"}
 }
 
 // Assemble makes everything of the binaries, by system and architecture.

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/poll/pods"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
+	"ballast/planner/trend"
 )
 
 // archive is the history ConfigMap as this leader keeps it, and the key that vouches for it and for the plan. Only the
@@ -25,6 +26,7 @@ type archive struct {
 	plan    *knownPlan
 	history store.History
 	window  pods.Window // what the pods showed, where there is no Prometheus
+	trend   trend.Trend // what replicas carried, for people
 	unsaved bool        // it has a decision that is not written yet
 	stale   bool        // people were told that a part of it stays as it was
 	crowded bool        // people were told that it has no room for all of it
@@ -154,8 +156,8 @@ func (a *archive) save(ctx context.Context, m memory.Memory) error {
 	}
 	next := a.history
 	parts, stale := m.Parts(a.history.Parts)
-	stale = append(stale, a.saveWindow(parts))
-	next.Parts, next.Anew = parts, append(memory.MadeAnew(), pods.HistoryPart)
+	stale = append(stale, a.saveWindow(parts), a.saveTrend(parts))
+	next.Parts, next.Anew = parts, append(memory.MadeAnew(), pods.HistoryPart, trend.HistoryPart)
 	a.tellStale(errors.Join(stale...))
 	saved, err := a.Store.WriteHistory(ctx, next, a.Clock.Now())
 	if errors.Is(err, store.ErrConflict) {

@@ -167,6 +167,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	}
 	l.archive.history, l.memory, l.leading = history, memory, true
 	l.archive.takeOverWindow()
+	l.archive.takeOverTrend()
 	newest := l.archive.newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
@@ -241,6 +242,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
 	out.Problems = append(out.Problems, problem.Printable(l.archive.locked(base))...)
 	l.Metrics.ObserveOutcome(in, out, l.Clock.Now())
+	l.archive.keepTrend(in, out)
 	l.phase = telemetry.PhaseStore
 	l.report(ctx, in, out)
 	l.repairs.show(in, out)

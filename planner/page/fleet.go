@@ -53,8 +53,8 @@ func Of(f Fleet) View {
 		v.Replicas = replicaTable(s)
 	}
 	v.Facts = facts(s)
-	if v.Over = over(f.Kept, f.Now); v.Over == nil {
-		v.OverNone = "Nothing to draw yet: it takes two decisions that the history has."
+	if v.Over = over(f.Kept, f.Trend, f.Now); v.Over == nil {
+		v.OverNone = "Nothing to draw yet: it takes two decisions that the history has, or half an hour in which the leader knew loads."
 	}
 	return v
 }

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/status"
+	"ballast/planner/trend"
 )
 
 // Fleet is what a page is made of. Of cluster Secrets there are the name, the cluster's own name and its server.
@@ -22,6 +23,7 @@ type Fleet struct {
 	Apart    map[string]string // clusters that ballast leaves alone, and why
 	Status   *status.Status    // nil: no leader said anything
 	Kept     []Kept            // earlier plans and the one in force, newest first
+	Trend    trend.Trend       // what replicas carried in the last week
 	Pods     []observed.Pod    // of the application-controller
 	Unseen   []string          // sentences about what could not be read
 }

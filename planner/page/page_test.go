@@ -26,6 +26,7 @@ import (
 	"ballast/planner/page/sample"
 	"ballast/planner/plan"
 	"ballast/planner/status"
+	"ballast/planner/trend"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -74,6 +75,7 @@ func TestThePageIsTheSameBytes(t *testing.T) {
 func atRest() page.Fleet {
 	f := sample.Fleet(6)
 	f.Document.Plan.Rollout, f.Document.Plan.Sizes, f.Kept, f.Pins = nil, nil, f.Kept[:1], nil
+	f.Trend = trend.Trend{}
 	f.Document.Pins = nil
 	f.Status = &status.Status{Leader: "ballast-planner-0", LookedAt: sample.Now, Revision: 118,
 		Conditions: []status.Condition{{Type: status.Degraded, Status: status.False, Reason: status.AsPlanned, LastTransitionTime: sample.Now.Add(-time.Hour)}}}
@@ -368,5 +370,50 @@ func BenchmarkPage5000(b *testing.B) {
 		if _, err := page.HTML(page.Of(f)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestLoadOverTimeIsOfEachQuarter: as of decisions before the trend begins, then as of its levels, with a gap where nobody led.
+func TestLoadOverTimeIsOfEachQuarter(t *testing.T) {
+	load := func(f float64) plan.Load { l, _ := plan.NewLoad(f); return l }
+	level := func(ago time.Duration, fullest, mean float64) trend.Level {
+		return trend.Level{At: sample.Now.Add(-ago), Fullest: load(fullest), Mean: load(mean), Replicas: 2}
+	}
+	decided := func(ago time.Duration, l string) page.Kept {
+		p := plan.Plan{Revision: 3, Replicas: 2, Clusters: map[string]plan.Row{"a": {Load: l}, "b": {Replica: 1, Load: "0.2"}}}
+		return page.Kept{Plan: p, Decided: page.Decided{At: sample.Now.Add(-ago)}}
+	}
+	two := []trend.Level{level(2*time.Hour, 0.5, 0.2), level(30*time.Minute, 1, 0.25), level(15*time.Minute, 0.5, 0.25)}
+	for name, test := range map[string]struct {
+		kept          []page.Kept
+		levels        []trend.Level
+		fullest, says string
+		highest       string
+	}{
+		"decisions alone": {[]page.Kept{decided(time.Hour, "0.4"), decided(4*time.Hour, "0.8")}, nil,
+			"M56 22H395V147H508", "went from 0.8 to 0.4, and the average from 0.5 to 0.3, as of 2 decisions.", ""},
+		"levels alone": {nil, two, "M56 147H112.5M395 22H451.5V147H508",
+			"went from 0.5 to 0.5, and the average from 0.2 to 0.25, as of 3 levels of a quarter of an hour and 0 decisions.",
+			"The highest is of 2026-11-20 02:42:40 UTC: the fullest of 2 replicas carried 1, 4.00 of the mean."},
+		"levels after decisions": {[]page.Kept{decided(time.Hour, "0.4"), decided(4*time.Hour, "0.8")}, two,
+			"M56 72H282V147H310.3M451.5 22H479.8V147H508",
+			"from 0.8 to 0.5, and the average from 0.5 to 0.25, as of 3 levels of a quarter of an hour and 2 decisions.",
+			"The highest is of 2026-11-20 02:42:40 UTC: the fullest of 2 replicas carried 1, 4.00 of the mean."},
+		"what lies ahead is left out": {nil, append(slices.Clone(two[:1]), level(-time.Hour, 9, 9)), "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := sample.Fleet(6)
+			f.Kept, f.Trend = test.kept, trend.Trend{Levels: test.levels}
+			over := page.Of(f).Over
+			if over == nil {
+				over = &page.Series{}
+			}
+			if over.Fullest != test.fullest || !strings.Contains(over.Says, test.says) || over.Highest != test.highest {
+				t.Errorf("the line is %q\n%s\n%s", over.Fullest, over.Says, over.Highest)
+			}
+			if len(over.Points) != len(test.kept) {
+				t.Errorf("%d decisions are marked", len(over.Points))
+			}
+		})
 	}
 }

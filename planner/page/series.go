@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/trend"
 )
 
 // The series' measures, in pixels.
@@ -15,9 +16,9 @@ const (
 	overLeft, overRight = 56, 12
 )
 
-// Series is the load over time, as of each decision that is kept.
+// Series is the load over time: of each quarter of an hour, and, before those, as of each decision that is kept.
 type Series struct {
-	Says          string
+	Says, Highest string
 	Width, Height int
 	Left, Right   int
 	Fullest, Mean string // paths
@@ -59,53 +60,124 @@ func carriedBy(k Kept) carried {
 	return c
 }
 
-// over draws what the fullest replica carried, and what they did on average, since the oldest plan that is kept. Nil:
-// fewer than two are.
-func over(kept []Kept, now time.Time) *Series {
-	var list []carried
+// lasting is for how long a line stays at a height.
+type lasting struct {
+	carried
+	until time.Time
+}
+
+// over draws what the fullest replica carried, and what they did on average, since the oldest plan that is kept or the first level of
+// the trend. Nil: there are fewer than two.
+func over(kept []Kept, t trend.Trend, now time.Time) *Series {
+	var decided []carried
 	for _, k := range kept {
 		if !k.At.IsZero() && !k.At.After(now) {
-			list = append(list, carriedBy(k))
+			decided = append(decided, carriedBy(k))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b carried) int { return a.at.Compare(b.at) })
-	if len(list) < 2 || !list[0].at.Before(now) {
+	slices.SortStableFunc(decided, func(a, b carried) int { return a.at.Compare(b.at) })
+	line, levels := spans(decided, t, now)
+	if len(line) < 2 || !line[0].at.Before(now) {
 		return nil
 	}
-	var most plan.Load
-	for _, c := range list {
-		most = max(most, c.fullest)
+	most, first := line[0], line[0].at
+	for _, c := range line {
+		if c.fullest > most.fullest {
+			most = c
+		}
 	}
-	scale, first := ladder(most.Float()), list[0].at
+	top := most.fullest
+	for _, c := range decided {
+		top = max(top, c.fullest)
+	}
+	scale := ladder(top.Float())
 	s := &Series{Width: overWidth, Height: plotTop + plotHeight + overFoot, Left: overLeft, Right: overWidth - overRight, Grid: scale.grid()}
 	x := func(at time.Time) float64 {
 		return overLeft + (overWidth-overLeft-overRight)*float64(at.Sub(first))/float64(now.Sub(first))
 	}
-	s.Fullest = steps(list, x, func(c carried) float64 { return scale.y(c.fullest.Float()) })
-	s.Mean = steps(list, x, func(c carried) float64 { return scale.y(c.mean.Float()) })
-	for _, c := range list {
+	s.Fullest = steps(line, x, func(c carried) float64 { return scale.y(c.fullest.Float()) })
+	s.Mean = steps(line, x, func(c carried) float64 { return scale.y(c.mean.Float()) })
+	for _, c := range decided {
 		s.Points = append(s.Points, Point{X: px(x(c.at)), Y: px(scale.y(c.fullest.Float())),
 			Says: fmt.Sprintf("%s, revision %d: the fullest of %s carries %s, on average they carry %s",
 				moment(c.at), c.revision, plural(c.replicas, "replica"), c.fullest.Display(), c.mean.Display())})
 	}
 	s.Times = times(first, now, x)
-	last := list[len(list)-1]
-	s.Says = fmt.Sprintf("From %s to now the load of the fullest replica went from %s to %s, and the average from %s to %s, as of %d decisions. The list of decisions has each.",
-		moment(first), list[0].fullest.Display(), last.fullest.Display(), list[0].mean.Display(), last.mean.Display(), len(list))
+	last := line[len(line)-1]
+	s.Says = fmt.Sprintf("From %s to now the load of the fullest replica went from %s to %s, and the average from %s to %s, %s. The list of decisions has each.",
+		moment(first), line[0].fullest.Display(), last.fullest.Display(), line[0].mean.Display(), last.mean.Display(), asOf(len(decided), levels))
+	if levels > 0 {
+		s.Highest = highest(most)
+	}
 	return s
 }
 
-// steps is a line that holds until the next decision.
-func steps(list []carried, x func(time.Time) float64, y func(carried) float64) string {
-	var b strings.Builder
-	for i, c := range list {
-		if i == 0 {
-			fmt.Fprintf(&b, "M%s %s", px(x(c.at)), px(y(c)))
-			continue
+// spans are the decisions up to the trend's first level, and its levels, each with its end. Where nobody looked there is none.
+func spans(decided []carried, t trend.Trend, now time.Time) (line []lasting, levels int) {
+	var measured []carried
+	for _, l := range t.Levels {
+		if !l.At.After(now) {
+			measured = append(measured, carried{at: l.At, fullest: l.Fullest, mean: l.Mean, replicas: l.Replicas})
 		}
-		fmt.Fprintf(&b, "H%sV%s", px(x(c.at)), px(y(c)))
 	}
-	fmt.Fprintf(&b, "H%d", overWidth-overRight)
+	for i, c := range decided {
+		if len(measured) > 0 && !c.at.Before(measured[0].at) {
+			break
+		}
+		until := now
+		if i+1 < len(decided) {
+			until = decided[i+1].at
+		}
+		if len(measured) > 0 && measured[0].at.Before(until) {
+			until = measured[0].at
+		}
+		line = append(line, lasting{c, until})
+	}
+	for i, c := range measured {
+		next := now
+		if i+1 < len(measured) {
+			next = measured[i+1].at
+		}
+		until := c.at.Add(trend.Every)
+		if next.Sub(c.at) <= 2*trend.Every { // one that was missed is no gap
+			until = next
+		}
+		line = append(line, lasting{c, until})
+	}
+	return line, len(measured)
+}
+
+// asOf says what a line was drawn of.
+func asOf(decisions, levels int) string {
+	if levels == 0 {
+		return fmt.Sprintf("as of %d decisions", decisions)
+	}
+	return fmt.Sprintf("as of %s of a quarter of an hour and %s", plural(levels, "level"), plural(decisions, "decision"))
+}
+
+// highest says when the fullest replica carried most.
+func highest(c lasting) string {
+	text := fmt.Sprintf("The highest is of %s: the fullest of %s carried %s", moment(c.at), plural(c.replicas, "replica"), c.fullest.Display())
+	if c.mean > 0 {
+		text += fmt.Sprintf(", %.2f of the mean", float64(c.fullest)/float64(c.mean))
+	}
+	return text + "."
+}
+
+// steps is a line that holds until the next value, with a gap where there is none.
+func steps(line []lasting, x func(time.Time) float64, y func(carried) float64) string {
+	var b strings.Builder
+	for i, c := range line {
+		switch {
+		case i == 0:
+			fmt.Fprintf(&b, "M%s %s", px(x(c.at)), px(y(c.carried)))
+		case line[i-1].until.Before(c.at):
+			fmt.Fprintf(&b, "H%sM%s %s", px(x(line[i-1].until)), px(x(c.at)), px(y(c.carried)))
+		default:
+			fmt.Fprintf(&b, "H%sV%s", px(x(c.at)), px(y(c.carried)))
+		}
+	}
+	fmt.Fprintf(&b, "H%s", px(x(line[len(line)-1].until)))
 	return b.String()
 }
 

@@ -35,8 +35,10 @@ type options struct {
 }
 
 // NewCommand is `ballast calibrate`.
-func NewCommand() *cobra.Command {
-	o := &options{}
+func NewCommand() *cobra.Command { return command(&options{}) }
+
+// command is the command that puts its flags there.
+func command(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Say whether the load predicts the pods' memory and CPU, and which weights and capacity would",

@@ -18,6 +18,7 @@ import (
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
+	"ballast/planner/discover"
 )
 
 // samples are of the default metrics: memory follows objects and Applications, CPU follows nothing.
@@ -64,6 +65,31 @@ func run(t *testing.T, file string, args ...string) string {
 		out.WriteString("error: " + err.Error() + "\n")
 	}
 	return strings.ReplaceAll(out.String(), stdcmp.Or(file, "no file"), "FILE")
+}
+
+func TestWhatTheFlagsAskFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want Questions
+		save string
+	}{
+		"as shipped": {nil, Questions{Range: 24 * time.Hour, Step: 30 * time.Minute, PodLabel: "pod"}, ""},
+		"each": {[]string{"--range=7d", "--step=1h", "--memory-query=m", "--cpu-query=c", "--pod-label=p", "--save-samples=s"},
+			Questions{Range: 168 * time.Hour, Step: time.Hour, MemoryQuery: "m", CPUQuery: "c", PodLabel: "p"}, "s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o options
+			fixture.MustDo(t, command(&o).ParseFlags(test.args))
+			got, err := o.check()
+			fixture.MustDo(t, err)
+			if diff := cmp.Diff(test.want, got.Questions); diff != "" || o.save != test.save {
+				t.Errorf("the samples go to %q (-want +got):\n%s", o.save, diff)
+			}
+			if used := got.used(discover.Workload{}, nil); test.want.CPUQuery != "" && (used[0].Query != "m" || used[1].Query != "c" || used[1].Match.Label != "p") {
+				t.Errorf("asked is %+v", used)
+			}
+		})
+	}
 }
 
 func TestCalibrateGolden(t *testing.T) {

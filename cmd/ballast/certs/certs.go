@@ -49,8 +49,10 @@ immutable or of another type stands until you delete it, and the log says so eve
 With --once it does what is due and ends, as for a CronJob: a change of the CA then takes three runs.
 Two at once do not fight. No key is ever printed.`
 
-func NewCommand() *cobra.Command {
-	o := &options{}
+func NewCommand() *cobra.Command { return command(&options{}) }
+
+// command is the command that puts its flags there.
+func command(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "certs",
 		Short:   "Make and renew the webhook's certificates, where there is no cert-manager",

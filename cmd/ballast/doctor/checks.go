@@ -94,7 +94,7 @@ func (s *seen) checkKubernetes() []Finding {
 	found, err := installation.Kubernetes(s.kubernetes)
 	switch {
 	case err != nil:
-		return unknown(err.Error(), "")
+		return unknown(err.Error(), "see that `kubectl version` says "+installation.LowestKubernetes+" or later")
 	case len(found) > 0:
 		return fault(found[0].Message, "upgrade Kubernetes to "+installation.LowestKubernetes+" or later")
 	}
@@ -104,7 +104,8 @@ func (s *seen) checkKubernetes() []Finding {
 
 func (s *seen) checkConfiguration() []Finding {
 	if s.config != nil {
-		return fault(s.config.Error(), "ballast config check FILE names each mistake with its line")
+		return fault(s.config.Error(), "ballast config check FILE names each mistake with its line; the installed one: "+
+			`kubectl -n NAMESPACE get configmap ballast-config -o jsonpath='{.data.config\.yaml}' | ballast config check -`)
 	}
 	return ok("it can be read; mode %s", s.in.Config.Mode)
 }
@@ -164,14 +165,19 @@ func (s *seen) checkSharding() []Finding {
 	differs := w.EnvReplicas != nil && env != fmt.Sprint(w.Replicas)
 	switch {
 	case w.EnvMixed:
-		return fault(plan.EnvReplicas+" stands several times, and not with one value", "leave one entry in the container's env")
+		return fault(plan.EnvReplicas+" stands several times, and not with one value", "leave one entry in the container's env: "+s.env())
 	case w.EnvUnknown && w.EnvSaid == nil:
-		return warn(plan.EnvReplicas+" comes from a reference that ballast cannot read", "give it a value in the pod template")
+		return warn(plan.EnvReplicas+" comes from a reference that ballast cannot read", "give it a value in the pod template: "+s.env())
 	case w.Kind == plan.StatefulSet && differs && s.in.InForce == nil:
 		return warn(fmt.Sprintf("%s is %s and %s run: pods own by another number than there is", plan.EnvReplicas, env,
 			say.Plural(w.Replicas, "replica")), "ballast adopts what the pods really own, and sets the env once (rollout.live)")
 	}
 	return ok("algorithm %s, %s %s", algorithm, plan.EnvReplicas, env)
+}
+
+// env is the entry that the container is to have.
+func (s *seen) env() string {
+	return fmt.Sprintf(`env: [{name: %s, value: "%d"}]`, plan.EnvReplicas, s.in.Workload.Replicas)
 }
 
 // checkRest tells what a cycle has found beside the above.

@@ -8,6 +8,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -71,6 +73,7 @@ func healthy(t *testing.T) *seen {
 			ClientConfig: admissionv1.WebhookClientConfig{CABundle: bundle(t, noon.Add(time.Hour))}}}}
 	s.said = &status.Status{Leader: "ballast-planner-a", LookedAt: noon.Add(-30 * time.Second), Conditions: []status.Condition{
 		{Type: status.Planning, Status: status.True, Reason: status.Measured},
+		{Type: status.Enforced, Status: status.True, Reason: status.Held},
 		{Type: status.Degraded, Status: status.False, Reason: status.AsPlanned}}}
 	return s
 }
@@ -157,6 +160,16 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			[]string{"Fault Argo CD: 2.14.2 as a Deployment"}},
 		"an env that is another number": {func(s *seen) { s.in.Workload.EnvReplicas = ptr.To("3") },
 			[]string{"Warning sharding: ARGOCD_CONTROLLER_REPLICAS is 3 and 2 replicas run"}},
+		"an env of two values": {func(s *seen) { s.in.Workload.EnvMixed = true },
+			[]string{"Fault sharding: ARGOCD_CONTROLLER_REPLICAS stands several times, and not with one value"}},
+		"an env that nobody can read": {func(s *seen) { s.in.Workload.EnvReplicas, s.in.Workload.EnvUnknown = nil, true },
+			[]string{"Warning sharding: ARGOCD_CONTROLLER_REPLICAS comes from a reference that ballast cannot read"}},
+		"a shard that is no number": {func(s *seen) { s.in.Discovered.Secrets[0].Shard = discover.ShardValue{State: discover.ShardInvalid} },
+			[]string{"Warning Secrets: InvalidShard: "}},
+		"a shard below 0": {func(s *seen) { s.in.Discovered.Secrets[0].Shard = discover.ShardValue{State: discover.ShardNegative} },
+			[]string{"Warning Secrets: NegativeShard: ", `Warning planning: Orphaned: no replica reconciles "dev"`}},
+		"a shard that no replica has": {func(s *seen) { s.in.Discovered.Secrets[0].Shard.N = 7 },
+			[]string{"Warning shards: 1 Secret with a data.shard at or above the 2 replicas that Argo CD counts"}},
 		"a Secret that is no cluster": {func(s *seen) { s.in.Discovered.Secrets[0].Server = ""; s.silent("https://dev") },
 			[]string{"Fault Secrets: MissingServer: "}},
 		"an immutable one": {func(s *seen) { s.in.Discovered.Secrets[0].Immutable = true },
@@ -189,6 +202,9 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"a VPA that evicts": {func(s *seen) {
 			s.neighbours = []conflicts.Finding{{Kind: conflicts.Resized, Subject: "VPA argocd/vpa", Message: "VPA argocd/vpa evicts or resizes pods"}}
 		}, []string{"Warning autoscalers: Resized: VPA argocd/vpa evicts or resizes pods"}},
+		"a budget that lets no pod go": {func(s *seen) {
+			s.neighbours = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb", Message: "PodDisruptionBudget pdb lets no pod go"}}
+		}, []string{"Warning autoscalers: PDBBlocks: PodDisruptionBudget pdb lets no pod go"}},
 		"External Secrets": {func(s *seen) { s.writers["external-secrets"] = []string{"dev"} },
 			[]string{`Warning GitOps: "external-secrets" writes the data of 1 cluster Secret`}},
 		"Argo CD by itself": {func(s *seen) { s.template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "x"} },
@@ -202,6 +218,14 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"a webhook that was changed": {func(s *seen) {
 			s.installed.Findings = []installation.Finding{{Kind: installation.Changed, Message: "webhook scale is missing"}}
 		}, []string{"Fault webhook: webhook scale is missing"}},
+		"a webhook that does not hold the plan": {func(s *seen) {
+			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
+				Message: "scale: the write passed", LastTransitionTime: noon}
+		}, []string{"Fault webhook: the leader's probe finds since 2026-11-26T12:00:00Z that it does not hold the plan: scale: the write passed"}},
+		"a broken glass": {func(s *seen) {
+			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.BreakGlass,
+				Message: "a person switched it off"}
+		}, []string{"Warning webhook: a person switched it off: writes pass"}},
 		"no authority": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = nil },
 			[]string{"Fault webhook: clusters.ballast.argoproj.io: it has no caBundle"}},
 		"an authority of last year": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = bundle(t, noon.Add(-time.Minute)) },
@@ -227,7 +251,13 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(t)
 			test.change(s)
-			got := wrong(s.examined())
+			all := s.examined()
+			got := wrong(all)
+			for _, f := range all {
+				if f.Result != OK && f.Mend == "" && !saysItself(f.Check) {
+					t.Errorf("%s: %q has no mend", f.Check, f.Message)
+				}
+			}
 			if len(got) != len(test.want) {
 				t.Fatalf("said is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
 			}
@@ -237,6 +267,54 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// saysItself is true of the checks that tell what others found, each in a sentence with its mend.
+func saysItself(check string) bool {
+	return slices.Contains([]string{"Secrets", "autoscalers", "size inputs", "leader", "planning"}, check)
+}
+
+// The mends are commands with the object's own name, where it is one.
+func TestMendsAreCommands(t *testing.T) {
+	s := healthy(t)
+	for i := range s.in.Discovered.Secrets {
+		s.in.Discovered.Secrets[i].Immutable, s.in.Discovered.Secrets[i].Unmanaged = i == 0, i == 2
+	}
+	s.in.Discovered.Secrets[1].Server = "https://other"
+	s.scrapes[0].Value = 151
+	s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.BreakGlass}
+	got := map[string]bool{}
+	for _, f := range s.examined() {
+		got[f.Mend] = true
+	}
+	for _, want := range []string{
+		"make it again, for which Argo CD loses the cluster for a moment: kubectl -n argocd get secret dev -o json | " +
+			"jq 'del(.immutable, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -",
+		"where that is not meant: kubectl -n argocd annotate secret prod ballast.argoproj.io/unmanaged-",
+		"if it is to be placed, too: kubectl -n argocd create secret generic in-cluster --from-literal=name=in-cluster " +
+			"--from-literal=server=https://kubernetes.default.svc --from-literal=config='{\"tlsClientConfig\":{\"insecure\":false}}' && " +
+			"kubectl -n argocd label secret in-cluster argocd.argoproj.io/secret-type=cluster",
+		"scrape every 150 s or more often: interval: 150s in the ServiceMonitor or PodMonitor of its pods " +
+			"(Helm: controller.metrics.serviceMonitor.interval)",
+		"kubectl -n argocd annotate configmap ballast-plan ballast.argoproj.io/enforcement-",
+	} {
+		if !got[want] {
+			t.Errorf("no mend is %s; there are\n%q", want, slices.Sorted(maps.Keys(got)))
+		}
+	}
+}
+
+// A plan that is nearly full is told before it is.
+func TestAPlanThatIsNearlyFullIsTold(t *testing.T) {
+	s := healthy(t)
+	s.out.Next = plan.Plan{Clusters: map[string]plan.Row{}}
+	for i := range 7000 {
+		s.out.Next.Clusters[fmt.Sprintf("cluster-%075d", i)] = plan.Row{Replica: 1, Load: "0.13", Server: "0123456789"}
+	}
+	got := s.checkSize()
+	if len(got) != 1 || got[0].Result != Warning || !strings.HasPrefix(got[0].Message, "the plan of 7000 clusters leaves") || got[0].Mend == "" {
+		t.Errorf("said is %+v", got)
 	}
 }
 

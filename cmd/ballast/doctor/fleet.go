@@ -17,6 +17,7 @@ import (
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
 	"ballast/planner/cycle/loads"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
@@ -52,7 +53,8 @@ func (s *seen) checkSecrets() []Finding {
 
 // checkShards tells what adoption will write, and what it cannot.
 func (s *seen) checkShards() (all []Finding) {
-	var bare, fixed, free, twins []string
+	var bare, fixed, free, twins, beyond []string
+	counts := max(standing.ControllerReplicas(s.in.Workload), s.in.Workload.Replicas)
 	servers := map[string]int{}
 	for _, secret := range s.in.Discovered.Secrets {
 		servers[plan.NormalizeServer(secret.Server)]++
@@ -65,6 +67,8 @@ func (s *seen) checkShards() (all []Finding) {
 			free = append(free, secret.Name)
 		case secret.Shard.State == discover.ShardAbsent:
 			bare = append(bare, secret.Name)
+		case secret.Shard.State == discover.ShardValid && secret.Shard.N >= counts:
+			beyond = append(beyond, secret.Name)
 		}
 		if secret.Server != "" && servers[plan.NormalizeServer(secret.Server)] > 1 {
 			twins = append(twins, secret.Name)
@@ -77,15 +81,27 @@ func (s *seen) checkShards() (all []Finding) {
 		}
 	}
 	add(bare, OK, "without data.shard: adoption writes the replica that owns each now, and moves nothing", "")
-	add(fixed, Warning, "immutable, so ballast cannot move the cluster", "make it again without immutable: true")
+	add(beyond, Warning, fmt.Sprintf("with a data.shard at or above the %s that Argo CD counts, which puts their clusters on shard 0",
+		say.Plural(counts, "replica")), "adoption writes what is so; by hand: "+
+		s.kubectl(`patch secret NAME --type=merge -p '{"stringData":{"shard":"0"}}'`, beyond))
+	add(fixed, Warning, "immutable, so ballast cannot move the cluster", "make it again, for which Argo CD loses the cluster for a moment: "+
+		s.kubectl("get secret NAME -o json | jq 'del(.immutable, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", fixed))
 	add(free, Warning, "annotated as unmanaged, so ballast leaves it where it is",
-		"take the annotation "+plan.AnnotationUnmanaged+" away where that is not meant")
+		"where that is not meant: "+s.kubectl("annotate secret NAME "+plan.AnnotationUnmanaged+"-", free))
 	add(twins, Warning, "with a server that another Secret has, too: Argo CD goes by whichever it saw last, and ballast keeps them together",
-		"keep one of them")
+		"keep the one that Applications name: "+s.kubectl("delete secret NAME", nil)+" for each other")
 	if len(all) == 0 {
 		return ok("every Secret has data.shard")
 	}
 	return all
+}
+
+// kubectl is a command in Argo CD's namespace. Where it is for one object alone, NAME becomes that.
+func (s *seen) kubectl(command string, of []string) string {
+	if len(of) == 1 {
+		command = strings.ReplaceAll(command, "NAME", of[0])
+	}
+	return "kubectl -n " + s.namespace + " " + command
 }
 
 func (s *seen) checkInCluster() []Finding {
@@ -95,7 +111,10 @@ func (s *seen) checkInCluster() []Finding {
 	for _, c := range s.out.Fleet.Clusters {
 		if c.Implicit {
 			return warn(fmt.Sprintf("the cluster that Argo CD runs in has no Secret: it stays on replica %d, and nothing can move it",
-				s.in.Discovered.InClusterOwner), "create a cluster Secret with server "+plan.InClusterServer+" if it is to be placed, too")
+				s.in.Discovered.InClusterOwner), "if it is to be placed, too: "+
+				s.kubectl("create secret generic in-cluster --from-literal=name=in-cluster --from-literal=server="+plan.InClusterServer+
+					` --from-literal=config='{"tlsClientConfig":{"insecure":false}}' && `, nil)+
+				s.kubectl("label secret in-cluster "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster, nil))
 		}
 	}
 	return ok("it has a Secret like every other")
@@ -112,7 +131,7 @@ func (s *seen) checkMetrics() (all []Finding) {
 				measure.DuplicateSeries}, p.Kind) {
 				result = Fault
 			}
-			all = append(all, Finding{Result: result, Message: fmt.Sprintf("%s: %s", p.Kind, p.Message), Mend: metricMend(string(p.Kind))})
+			all = append(all, Finding{Result: result, Message: fmt.Sprintf("%s: %s", p.Kind, p.Message), Mend: metricMend(p.Kind)})
 		}
 	}
 	if len(all) > 0 {
@@ -123,26 +142,33 @@ func (s *seen) checkMetrics() (all []Finding) {
 		if len(c.Flags) > 0 && !slices.Contains(c.Flags, measure.Fresh) {
 			all = append(all, Finding{Result: Warning,
 				Message: fmt.Sprintf("%s: no series says anything of any cluster (%s)", c.ID, controller.Coverage(c)),
-				Mend:    metricMend("NothingFound")})
+				Mend:    metricMend(measure.NothingFound)})
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s)", c.ID, controller.Coverage(c)))
 	}
 	switch {
 	case len(parts) == 0:
-		return unknown("nothing was measured", "")
+		return unknown("nothing was measured", metricMend(measure.NothingFound))
 	case len(all) > 0:
 		return all
 	}
 	return ok("%s", joined(parts))
 }
 
-func metricMend(kind string) string {
+// metricMend is what mends it, where its message does not say so.
+func metricMend(kind measure.ProblemKind) string {
 	switch kind {
-	case "QueryFailed":
+	case measure.QueryFailed:
 		return "see that the Prometheus of --prometheus, or poll.prometheus.url, is reached from here and from the planner"
-	case "NothingFound":
+	case measure.NothingFound:
 		return "scrape the application-controller's pods on port 8082 " +
 			"(Helm: controller.metrics.enabled and controller.metrics.serviceMonitor.enabled: true)"
+	case measure.LowCoverage, measure.TotalDropped, measure.OldValue, measure.HeldLong:
+		return "see in Prometheus' targets whether each of the application-controller's pods is scraped"
+	case measure.BadValue, measure.QueryWarned, measure.DuplicateSeries, measure.Unmatched:
+		return "ask the query in Prometheus itself and mend it: poll.prometheus.metrics has it, ballast config default the shipped ones"
+	case measure.SharedName:
+		return "give each cluster Secret a data.name of its own"
 	}
 	return ""
 }
@@ -157,9 +183,9 @@ func (s *seen) checkScrapes() []Finding {
 	case s.in.Config.Poll.Prometheus == nil:
 		return ok("poll.pods: the planner asks the pods itself")
 	case s.scrapesErr != "":
-		return unknown(s.scrapesErr, "")
+		return unknown(s.scrapesErr, metricMend(measure.QueryFailed))
 	case len(s.scrapes) == 0:
-		return unknown("no series process_resident_memory_bytes of the pods was found", metricMend("NothingFound"))
+		return unknown("no series process_resident_memory_bytes of the pods was found", metricMend(measure.NothingFound))
 	}
 	longest := 0.0
 	for _, sample := range s.scrapes {
@@ -176,7 +202,8 @@ func (s *seen) checkScrapes() []Finding {
 	if longest*scrapesAWindow > shortest {
 		return fault(fmt.Sprintf("a pod is scraped every %.0f s, and the shortest window of a query is %.0f s: "+
 			"a rate over fewer than %d scrapes is empty now and then",
-			longest, shortest, scrapesAWindow), fmt.Sprintf("scrape every %.0f s or more often", shortest/scrapesAWindow))
+			longest, shortest, scrapesAWindow), fmt.Sprintf("scrape every %.0f s or more often: interval: %[1]vs in the ServiceMonitor or PodMonitor "+
+			"of its pods (Helm: controller.metrics.serviceMonitor.interval)", math.Floor(shortest/scrapesAWindow)))
 	}
 	return ok("every %.0f s, the shortest window of a query is %.0f s", longest, shortest)
 }

@@ -12,22 +12,30 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/installation"
+	"ballast/planner/plan"
 	"ballast/planner/status"
 )
 
+// again is what mends whatever differs from what was shipped.
+const again = "apply the manifests of this release again: kubectl apply -k on your overlay, or helm upgrade"
+
 // whetherInstalled is unknown to who may not read webhook configurations.
-func whetherInstalled() []Finding { return unknown("whether ballast is installed may not be read", "") }
+func whetherInstalled() []Finding {
+	return unknown("whether ballast is installed may not be read", "ask for the right to get "+
+		"mutatingwebhookconfigurations, or let somebody run this who has it")
+}
 
 func (s *seen) checkCertManager() []Finding {
 	switch {
 	case s.certs:
 		return ok("installed")
 	case s.hidden:
-		return unknown("its API is not served, and whether ballast is installed may not be read", "")
+		return unknown("its API is not served, and whether ballast is installed may not be read",
+			"install it, or apply manifests/overlays/self-signed, which needs none (Helm: certificates: self-signed)")
 	case s.webhook != nil:
 		return ok("not installed; the webhook has its certificate from elsewhere")
 	}
-	return warn("not installed", "install it, or use manifests/components/self-signed in place of components/cert-manager")
+	return warn("not installed", "install it, or apply manifests/overlays/self-signed, which needs none (Helm: certificates: self-signed)")
 }
 
 // checkWebhook compares the installed configuration with the shipped one, and looks at the authority that it trusts.
@@ -39,11 +47,11 @@ func (s *seen) checkWebhook() (all []Finding) {
 		return ok("ballast's webhook is not installed: nothing is enforced")
 	}
 	if s.installErr != nil {
-		all = unknown(s.installErr.Error(), "")
+		all = unknown(s.installErr.Error(), "run it again; what stays so is told by the leader, too: ballast status")
 	}
 	for _, f := range s.installed.Findings {
 		if f.Kind != installation.TooOld {
-			all = append(all, Finding{Result: Fault, Message: f.Message, Mend: "apply the manifests of this release again"})
+			all = append(all, Finding{Result: Fault, Message: f.Message, Mend: again})
 		}
 	}
 	for _, w := range s.webhook.Webhooks {
@@ -53,10 +61,46 @@ func (s *seen) checkWebhook() (all []Finding) {
 					s.namespace + " get certificates,certificaterequests"})
 		}
 	}
-	if len(all) == 0 {
-		return ok("%s is as shipped, and its authority is valid", s.webhook.Name)
+	if f := s.probed(); f != nil {
+		return append(all, *f)
 	}
-	return all
+	if len(all) > 0 {
+		return all
+	}
+	if e := s.condition(status.Enforced); e != nil && e.Reason == status.Held {
+		return ok("%s is as shipped, its authority is valid, and by the leader's probe it holds the plan", s.webhook.Name)
+	}
+	return ok("%s is as shipped, and its authority is valid", s.webhook.Name)
+}
+
+// probed is what the leader's probe has against the webhook, nil where it has nothing.
+func (s *seen) probed() *Finding {
+	e := s.condition(status.Enforced)
+	switch {
+	case e == nil:
+		return nil
+	case e.Reason == status.NotHeld:
+		return &Finding{Result: Fault, Message: "the leader's probe finds since " + e.LastTransitionTime.UTC().Format(time.RFC3339) +
+			" that it does not hold the plan: " + e.Message,
+			Mend: s.kubectl("get pods,endpointslices -l app.kubernetes.io/name=ballast", nil) + "; docs/runbooks.md, BallastEnforcementDown"}
+	case e.Reason == status.BreakGlass:
+		return &Finding{Result: Warning, Message: e.Message + ": writes pass",
+			Mend: s.kubectl("annotate configmap "+s.in.Config.Plan.ConfigMap+" "+plan.AnnotationEnforcement+"-", nil)}
+	}
+	return nil
+}
+
+// condition is one of the leader's, nil where it says nothing of it.
+func (s *seen) condition(of status.Type) *status.Condition {
+	if s.said == nil {
+		return nil
+	}
+	for i := range s.said.Conditions {
+		if s.said.Conditions[i].Type == of {
+			return &s.said.Conditions[i]
+		}
+	}
+	return nil
 }
 
 // bundleFault says why no API server would trust a webhook by this bundle.
@@ -93,14 +137,15 @@ func (s *seen) checkRights() []Finding {
 	case apierrors.IsForbidden(s.rightsErr):
 		return unknown("whether the planner has its rights may not be asked", "ask as somebody who may create subjectaccessreviews")
 	case s.rightsErr != nil:
-		return unknown(s.rightsErr.Error(), "")
+		return unknown(s.rightsErr.Error(), "run it again; what a planner may not do stands in its log, too: "+
+			s.kubectl("logs deploy/ballast-planner", nil))
 	case len(s.denied) > 0:
 		var lacks []string
 		for _, r := range s.denied {
 			lacks = append(lacks, ruleWords(r))
 		}
 		return []Finding{{Result: Fault, Message: "the planner lacks " + say.Plural(len(lacks), "right"), Subjects: lacks,
-			Mend: "apply the manifests of this release again; what is to list nodes, for sizes, is component size-nodes"}}
+			Mend: again + "; what is to list nodes, for sizes, is component size-nodes"}}
 	}
 	return ok("the planner has every right that the manifests give it")
 }
@@ -134,7 +179,8 @@ func (s *seen) checkLeader() (all []Finding) {
 		if c.Type == status.Degraded || c.Type == status.Progressing {
 			good = status.False
 		}
-		if c.Status == good || c.Type == status.Progressing || c.Reason == status.Observing {
+		told := c.Type == status.Enforced && s.webhook != nil // beside the webhook
+		if c.Status == good || c.Type == status.Progressing || c.Reason == status.Observing || told {
 			continue
 		}
 		all = append(all, Finding{Result: Warning,

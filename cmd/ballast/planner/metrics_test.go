@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/fixture"
@@ -60,10 +62,10 @@ func documented(t *testing.T) []string {
 	return names
 }
 
-// TestARunningPlannerShowsTheDocumentedMetrics: a planner of two clusters and a Prometheus, on a real API server, with each cluster's
-// own metrics switched on.
-func TestARunningPlannerShowsTheDocumentedMetrics(t *testing.T) {
-	server := apiserver.Start(t)
+// fleetOfTwo is an API server with a workload of two replicas and two clusters, and a Prometheus that answers any query of them.
+func fleetOfTwo(t *testing.T) (server *rest.Config, prometheusURL string) {
+	t.Helper()
+	server = apiserver.Start(t)
 	c, err := client.New(server, client.Options{})
 	fixture.MustDo(t, err)
 	addController(t, c, 2)
@@ -73,23 +75,24 @@ func TestARunningPlannerShowsTheDocumentedMetrics(t *testing.T) {
 		fixture.MustDo(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: labels},
 			StringData: map[string]string{"name": name, "server": "https://" + name + ".example", "shard": "1", "config": "{}"}}))
 	}
-	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		now := time.Now().Unix()
+		now, a, b := time.Now().Unix(), int64(30), int64(10)
+		if r.FormValue("query") == "age" { // when each was sampled
+			a, b = now-5, now-7
+		}
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[
-			{"metric":{"dest_server":"https://a.example"},"value":[%d,"30"]},
-			{"metric":{"dest_server":"https://b.example"},"value":[%d,"10"]}]}}`, now, now)
+			{"metric":{"dest_server":"https://a.example"},"value":[%d,"%d"]},
+			{"metric":{"dest_server":"https://b.example"},"value":[%d,"%d"]}]}}`, now, a, now, b)
 	}))
-	defer answers.Close()
-	registry := prometheus.NewRegistry()
-	startConfigured(t, server, "planner-a", fmt.Sprintf(`apiVersion: ballast.argoproj.io/v1alpha1
-kind: PlannerConfig
-poll: {prometheus: {url: %q, metrics: [{id: apps, query: apps, match: {label: dest_server, to: server}}]}}
-index: {pNorm: {p: "1", weights: {apps: "1"}}}
-telemetry: {clusters: 1}
-`, answers.URL), registry)
-	var shown map[string]*dto.MetricFamily
-	fixture.WaitFor(t, "a plan was decided by the loads", func() bool {
+	t.Cleanup(answers.Close)
+	return server, answers.URL
+}
+
+// showing waits until a registry shows the metrics, and answers all that have a value.
+func showing(t *testing.T, registry *prometheus.Registry, names ...string) (shown map[string]*dto.MetricFamily) {
+	t.Helper()
+	fixture.WaitFor(t, "what was decided is shown", func() bool {
 		families, err := registry.Gather()
 		fixture.MustDo(t, err)
 		shown = map[string]*dto.MetricFamily{}
@@ -98,8 +101,23 @@ telemetry: {clusters: 1}
 				shown[f.GetName()] = f
 			}
 		}
-		return shown["ballast_planner_plan_decided_timestamp_seconds"] != nil && shown["ballast_cluster_load_ratio"] != nil
+		return !slices.ContainsFunc(names, func(name string) bool { return shown[name] == nil })
 	})
+	return shown
+}
+
+// TestARunningPlannerShowsTheDocumentedMetrics: a planner of two clusters and a Prometheus, on a real API server, with each cluster's
+// own metrics switched on.
+func TestARunningPlannerShowsTheDocumentedMetrics(t *testing.T) {
+	server, prometheusURL := fleetOfTwo(t)
+	registry := prometheus.NewRegistry()
+	startConfigured(t, server, "planner-a", fmt.Sprintf(`apiVersion: ballast.argoproj.io/v1alpha1
+kind: PlannerConfig
+poll: {prometheus: {url: %q, metrics: [{id: apps, query: apps, match: {label: dest_server, to: server}}]}}
+index: {pNorm: {p: "1", weights: {apps: "1"}}}
+telemetry: {clusters: 1}
+`, prometheusURL), registry)
+	shown := showing(t, registry, "ballast_planner_plan_decided_timestamp_seconds", "ballast_cluster_load_ratio")
 	names := documented(t)
 	if len(names) < 50 {
 		t.Fatalf("only %d metrics are documented: %v", len(names), names)
@@ -131,5 +149,38 @@ telemetry: {clusters: 1}
 	decided := shown["ballast_planner_plan_decided_timestamp_seconds"].GetMetric()[0].GetGauge().GetValue()
 	if age := time.Since(time.Unix(int64(decided), 0)); age < -time.Second || age > time.Hour {
 		t.Errorf("the plan is %s old", age)
+	}
+}
+
+// TestABusyPlannerShowsMore: what waits for a mode that enforces, for a policy of sizes, a capacity or samples with an age.
+func TestABusyPlannerShowsMore(t *testing.T) {
+	server, prometheusURL := fleetOfTwo(t)
+	registry := prometheus.NewRegistry()
+	startConfigured(t, server, "planner-a", fmt.Sprintf(`apiVersion: ballast.argoproj.io/v1alpha1
+kind: PlannerConfig
+mode: Enforce
+poll: {prometheus: {url: %q, metrics: [{id: apps, query: apps, ageQuery: age, match: {label: dest_server, to: server}}]}}
+index: {pNorm: {p: "1", weights: {apps: "1"}}}
+partition: {sticky: {}, capacity: "0.2"}
+size: {policies: [{name: ours, rules: [{list: requests, resource: memory, base: 512Mi, slope: 8Mi, input: clusters, max: 4Gi}]}]}
+`, prometheusURL), registry)
+	busy := []string{"ballast_enforcement_configuration_matches", "ballast_enforcement_up", "ballast_planner_moves_left",
+		"ballast_planner_oldest_sample_timestamp_seconds", "ballast_planner_problems", "ballast_planner_replica_capacity_ratio",
+		"ballast_size_in_force", "ballast_size_rule_computed", "ballast_size_rule_decided", "ballast_size_rule_input"}
+	shown := showing(t, registry, busy...)
+	if shown["ballast_enforcement_up"].GetMetric()[0].GetGauge().GetValue() != 0 {
+		t.Error("the plan is held by no webhook")
+	}
+	var sizes []string
+	for _, m := range shown["ballast_size_in_force"].GetMetric() {
+		sizes = append(sizes, fmt.Sprint(m.GetLabel()[1].GetValue(), " ", m.GetGauge().GetValue()/(1<<20)))
+	}
+	if diff := cmp.Diff([]string{"0 520", "1 528"}, sizes); diff != "" { // MiB: of one cluster, Argo CD's own, and of two
+		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+	for _, name := range busy {
+		if absent()[name] == "" {
+			t.Errorf("%s needs nothing that is busy", name)
+		}
 	}
 }

@@ -90,8 +90,10 @@ then http://localhost:8082. Of a cluster Secret it has the name, the cluster's n
 
 The configuration is read again when its file changes; a mistake keeps the last good one and is told by event, log and metric.`
 
-func NewCommand() *cobra.Command {
-	o := &options{}
+func NewCommand() *cobra.Command { return command(&options{}) }
+
+// command is the command that puts its flags there.
+func command(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "planner",
 		Short:   "Run the planner, one of which leads",

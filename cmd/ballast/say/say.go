@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -141,7 +142,13 @@ func JSON(w io.Writer, result any) error {
 }
 
 // Clean is a writer through the last gate.
-func Clean(w io.Writer) io.Writer { return &cleanWriter{w: w} }
+func Clean(w io.Writer) io.Writer {
+	c := &cleanWriter{w: w}
+	if f, ok := w.(*os.File); ok {
+		c.painter = painterOf(f)
+	}
+	return c
+}
 
 // Gate sends what a command and its like write through the last gate.
 func Gate(cmd *cobra.Command, _ []string) {
@@ -154,6 +161,8 @@ func Gate(cmd *cobra.Command, _ []string) {
 type cleanWriter struct {
 	w    io.Writer
 	rest []byte // of a character whose end is still to come
+
+	painter *painter // nil: no colours
 }
 
 // Write passes on what a terminal may see of it.
@@ -169,7 +178,11 @@ func (c *cleanWriter) Write(p []byte) (int, error) {
 		}
 	}
 	c.rest = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(c.w, printable.Visible(printable.MaskCredentials(string(text[:whole])))); err != nil {
+	clean := printable.Visible(printable.MaskCredentials(string(text[:whole])))
+	if c.painter != nil {
+		clean = c.painter.on(clean)
+	}
+	if _, err := io.WriteString(c.w, clean); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -68,3 +68,12 @@ func TestWithoutAPlanConfigMapItSaysWhereToLook(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 }
+
+func TestAnIntervalNeedsAWatch(t *testing.T) {
+	cmd := NewCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"--interval=1m"})
+	if err := cmd.Execute(); err == nil || err.Error() != "--interval is between two looks of --watch: add --watch" {
+		t.Errorf("it ends with %v", err)
+	}
+}

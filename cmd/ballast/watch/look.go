@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -61,8 +60,8 @@ type watcher struct {
 	proxy        *proxy // nil: pods are asked at their own addresses
 	applications *nudge.Nudger
 	selects      selects
-	figures      *Figures             // nil: none are served
-	seen         map[string]time.Time // servers that somebody named, and when one did last
+	figures      *Figures // nil: none are served
+	seen         servers  // where no Secret may be read
 	last         recalled
 }
 
@@ -130,58 +129,16 @@ func (w *watcher) secrets(ctx context.Context, now time.Time) (in discover.Input
 }
 
 // shown is the fleet as pods and Applications name it, by servers.
-func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *look) (fleet discover.Fleet) {
-	for _, r := range reports {
-		for server := range r.Servers {
-			w.seen[server] = l.At
-		}
-	}
-	named, err := w.applications.Destinations(ctx, w.namespace, listedFor)
+func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *look) discover.Fleet {
+	applications, err := w.applications.Destinations(ctx, w.namespace, listedFor)
 	if err != nil {
 		var forbidden *nudge.ForbiddenError
 		if !errors.As(err, &forbidden) {
 			l.Trouble = append(l.Trouble, say.OneLine(err.Error()))
 		}
 	}
-	byName := 0
-	for _, d := range named {
-		if d.Server == "" {
-			byName++
-			continue
-		}
-		w.seen[plan.NormalizeServer(d.Server)] = l.At
-	}
-	if byName > 0 {
-		l.Trouble = append(l.Trouble, fmt.Sprintf(
-			"Applications name %s by name alone: without the right to list cluster Secrets nobody knows which those are",
-			say.Plural(byName, "cluster")))
-	}
-	w.forget(l)
-	for _, server := range slices.Sorted(maps.Keys(w.seen)) {
-		fleet.Units = append(fleet.Units, discover.Unit{Server: server, Clusters: []int{len(fleet.Clusters)}})
-		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{UID: server, ID: server, Name: server, Server: server}})
-	}
-	return fleet
-}
-
-const (
-	// forgottenAfter is how long a server counts that nobody names any more.
-	forgottenAfter = 24 * time.Hour
-	// mostServers are remembered, more than any Argo CD has: a pod may name any number.
-	mostServers = 20_000
-)
-
-// forget keeps what is remembered within bounds.
-func (w *watcher) forget(l *look) {
-	maps.DeleteFunc(w.seen, func(_ string, named time.Time) bool { return l.At.Sub(named) > forgottenAfter })
-	if len(w.seen) <= mostServers {
-		return
-	}
-	oldest := slices.SortedFunc(maps.Keys(w.seen), func(a, b string) int { return cmp.Or(w.seen[b].Compare(w.seen[a]), cmp.Compare(a, b)) })
-	for _, server := range oldest[mostServers:] {
-		delete(w.seen, server)
-	}
-	l.Trouble = append(l.Trouble, fmt.Sprintf("more than %d servers are named: the rest is not watched", mostServers))
+	l.Trouble = append(l.Trouble, w.seen.take(reports, applications, l.At)...)
+	return w.seen.fleet()
 }
 
 // patience is how long a replica that is not ready is no fault.
@@ -224,9 +181,13 @@ func (l *look) judge(
 // settled reports whether faults have lasted for as long as a verdict takes.
 func (l *look) settled() bool { return l.At.Sub(l.memory.begun) > ownership.OrphanedAfter }
 
-// lines are the faults, one each.
+// lines are the faults, one each. Of clusters without an owner those come first that somebody had.
 func (l *look) lines() (all []string) {
-	for _, o := range l.Orphans {
+	orphans := slices.Clone(l.Orphans)
+	slices.SortStableFunc(orphans, func(a, b ownership.Orphan) int {
+		return cmp.Compare(min(b.Last, 0), min(a.Last, 0)) // NoReplica is below 0
+	})
+	for _, o := range orphans {
 		if o.Why == ownership.NotPlanned { // there is no plan here that could
 			o.Why = ""
 		}
@@ -266,19 +227,35 @@ func (l *look) tell(w io.Writer, before *look) {
 		known = before.lines()
 	}
 	now := l.lines()
-	for _, line := range now {
-		if !slices.Contains(known, line) {
-			say.To(w, "%s  %s\n", at, line)
-		}
-	}
-	for _, line := range known {
-		if !slices.Contains(now, line) {
-			say.To(w, "%s  over: %s\n", at, line)
-		}
-	}
-	news := before == nil || len(known) > 0
-	if len(now) == 0 && l.asked && news {
+	news(w, at+"  ", "faults", now, known)
+	news(w, at+"  over: ", "faults that are over", known, now)
+	first := before == nil || len(known) > 0
+	if len(now) == 0 && l.asked && first {
 		say.To(w, "%s  every cluster that pods show has one owner, and every replica is well\n", at)
+	}
+}
+
+// mostNews is how many lines of a kind one look says at once: a fleet that stops has one for each of its clusters, and whoever may
+// create Applications any number.
+const mostNews = 1000
+
+// news says the lines that were not there before.
+func news(w io.Writer, prefix, what string, lines, before []string) {
+	known := make(map[string]bool, len(before))
+	for _, line := range before {
+		known[line] = true
+	}
+	said := 0
+	for _, line := range lines {
+		if known[line] {
+			continue
+		}
+		if said++; said <= mostNews {
+			say.To(w, "%s%s\n", prefix, line)
+		}
+	}
+	if said > mostNews {
+		say.To(w, "%sand %d more %s\n", prefix, said-mostNews, what)
 	}
 }
 

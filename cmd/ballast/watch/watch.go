@@ -37,8 +37,10 @@ type options struct {
 }
 
 // NewCommand is `ballast watch`.
-func NewCommand() *cobra.Command {
-	o := &options{}
+func NewCommand() *cobra.Command { return command(&options{}) }
+
+// command is the command that puts its flags there.
+func command(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Watch who owns which cluster, and say which nobody has",
@@ -49,7 +51,7 @@ and changes nothing: ten minutes after reading this you know whether your Argo C
 It needs list on pods, statefulsets, deployments and replicasets, list on Applications, and get on pods/proxy (--via pods asks the
 pods at their own addresses instead, which works from within the cluster). Where it may list cluster Secrets it knows the clusters by
 their names; else by the servers that pods show and Applications name, and an Application that names its cluster by name alone tells of
-none. Cluster Secrets are those that the installed planner takes for such (discover.selector, where its ConfigMap may be read), else those
+none; a server that several pods show and none reads is no cluster, but a name in Applications that Argo CD does not find. Cluster Secrets are those that the installed planner takes for such (discover.selector, where its ConfigMap may be read), else those
 of Argo CD's own label; --selector says others.
 
 A cluster is orphaned once nobody has it for two minutes although it has Applications, or had an owner before. With --once the
@@ -156,7 +158,7 @@ func (o *options) watcher() (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: map[string]time.Time{},
+	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: servers{},
 		selects: selects{asked: asked, installed: o.installed}}
 	scrape := ownership.ScrapeOptions{}
 	if o.via == viaAPIServer {

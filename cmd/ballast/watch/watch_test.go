@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
@@ -51,14 +52,29 @@ func newPod(t *testing.T) *pod {
 	return p
 }
 
-// has makes it responsible for an Application of each server.
+// has makes it responsible for an Application of each server, and read those clusters.
 func (p *pod) has(servers ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shows = "process_resident_memory_bytes 1e+08\n"
 	for _, s := range servers {
-		p.shows += fmt.Sprintf("argocd_app_info{dest_server=%q,name=\"app\",namespace=\"argocd\"} 1\n", s)
+		p.shows += fmt.Sprintf("argocd_cluster_cache_age_seconds{server=%q} 3\n", s)
 	}
+	p.shows += applicationsOf(servers...)
+}
+
+// alsoShows has it show Applications of servers that it does not read.
+func (p *pod) alsoShows(servers ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shows += applicationsOf(servers...)
+}
+
+func applicationsOf(servers ...string) (shown string) {
+	for _, s := range servers {
+		shown += fmt.Sprintf("argocd_app_info{dest_server=%q,name=\"app\",namespace=\"argocd\"} 1\n", s)
+	}
+	return shown
 }
 
 // fleet is a workload of two pods on a real API server, and a watcher of it by a clock that the test sets.
@@ -213,18 +229,82 @@ func TestPodsAreAskedThroughTheAPIServer(t *testing.T) {
 	}
 }
 
-// Who names any number of servers takes no more memory than those of a large fleet, and those that nobody names any more go.
-func TestWhatIsNamedIsBounded(t *testing.T) {
-	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	w, l := &watcher{seen: map[string]time.Time{"https://old": now.Add(-25 * time.Hour)}}, &look{At: now}
-	for i := range mostServers + 5 {
-		w.seen[fmt.Sprint("https://", i)] = now.Add(-time.Duration(i) * time.Second)
+// Before Argo CD 3.0.6 an Application whose server no cluster has is shown by every pod. That is neither a cluster with several owners
+// nor, once it is gone, one without an owner.
+func TestAServerThatArgoCDDoesNotFindIsNoCluster(t *testing.T) {
+	f := newFleet(t, func(s *fixture.Site) string {
+		return s.Granted("nina", slices.DeleteFunc(shippedRules(t), func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == "argoproj.io" })...)
+	})
+	const nowhere = "https://user:word@nowhere.example"
+	for i, has := range []string{dev, prod} {
+		f.pods[i].has(has)
+		f.pods[i].alsoShows(nowhere)
 	}
-	w.forget(l)
-	_, newest := w.seen["https://0"]
-	_, oldest := w.seen[fmt.Sprint("https://", mostServers+4)]
-	if len(w.seen) != mostServers || !newest || oldest || len(l.Trouble) != 1 {
-		t.Errorf("%d are remembered, the newest %v, the oldest %v; not seen %v", len(w.seen), newest, oldest, l.Trouble)
+	f.after(0)
+	if said := f.after(5 * time.Minute); said != "" {
+		t.Errorf("said is %q", said)
+	}
+	want := "Argo CD finds no cluster of 1 server that Applications name, " +
+		"so that several pods show them and none reads it: https://***@nowhere.example"
+	if !slices.Contains(f.before.Trouble, want) {
+		t.Errorf("not seen is %q", f.before.Trouble)
+	}
+	f.pods[0].has(dev)
+	f.pods[1].has(prod)
+	if said := f.after(time.Minute) + f.after(5*time.Minute); len(f.before.Orphans)+len(f.before.Doubled) > 0 {
+		t.Errorf("once it is gone said is %q", said)
+	}
+	f.pods[1].has(prod, dev)
+	fixture.Holds(t, f.after(time.Minute)+f.after(time.Minute), fmt.Sprintf("cluster %q is reconciled by 2 pods at once", dev))
+}
+
+func TestFlags(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want options
+	}{
+		"as shipped": {nil, options{interval: 30 * time.Second, via: viaAPIServer, installed: "ballast-config"}},
+		"each": {[]string{"--interval=2m", "--via=pods", "--once", "--metrics-port=1", "--bind-address=b", "--selector=a=b", "--config-configmap=c"},
+			options{interval: 2 * time.Minute, via: viaPods, once: true, metricsPort: 1, bind: "b", selector: "a=b", installed: "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got options
+			fixture.MustDo(t, command(&got).ParseFlags(test.args))
+			got.cluster = connect.Options{} // of package connect
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(options{}), cmpopts.IgnoreUnexported(connect.Options{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A watch in a pod shows each documented metric at its port, once it has looked.
+func TestARunningWatchShowsTheDocumentedMetrics(t *testing.T) {
+	page, err := os.ReadFile(fixture.Checkout(t, "docs", "reference", "metrics.md"))
+	fixture.MustDo(t, err)
+	_, own, _ := strings.Cut(string(page), "## ballast watch")
+	names := regexp.MustCompile("(?m)^\\| `(ballast_watch_[a-z_]+)`").FindAllStringSubmatch(own, -1)
+	f := newFleet(t, func(s *fixture.Site) string { return s.Granted("nina", shippedRules(t)...) })
+	f.pods[0].has(dev)
+	f.pods[1].has()
+	port, err := strconv.Atoi(fixture.FreePort(t))
+	fixture.MustDo(t, err)
+	stop, err := (&options{metricsPort: port, bind: fixture.ApiServer}).serves(f.watcher)
+	fixture.MustDo(t, err)
+	defer stop()
+	f.after(0)
+	answer, err := http.Get(fmt.Sprintf("http://%s:%d/metrics", fixture.ApiServer, port))
+	fixture.MustDo(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	fixture.MustDo(t, err)
+	for _, name := range names {
+		if !regexp.MustCompile("(?m)^" + name[1] + "[{ ]").Match(text) {
+			t.Errorf("%s is not shown", name[1])
+		}
+	}
+	if len(names) < 6 || !strings.Contains(string(text), `ballast_watch_clusters{replica="0"} 1`) {
+		t.Errorf("%d metrics are documented; shown is\n%s", len(names), text)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/status"
 	"ballast/planner/store"
+	"ballast/planner/trend"
 )
 
 // Source is where a fleet is looked at. Live reads ConfigMaps and pods; Secrets reads those of clusters, which a planner
@@ -61,6 +62,9 @@ func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 		f.Unseen = append(f.Unseen, fmt.Sprintf("the history (ConfigMap %s): %s", c.Plan.History, p))
 	}
 	f.Kept = s.kept(history.Plans, f)
+	if part, there := history.Parts[trend.HistoryPart]; there {
+		note("the load over time (ConfigMap "+c.Plan.History+")", f.Trend.UnmarshalBinary(part))
+	}
 	saved, _ := memory.OfSaved(history.Parts) // what cannot be read of it only means that fewer Secrets are known
 	note("cluster Secrets", s.clusters(ctx, c, saved.Known, &f))
 	if p := f.Document.Plan; p != nil {

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/page"
 	"ballast/planner/plan"
 	"ballast/planner/store"
+	"ballast/planner/trend"
 )
 
 func looked(t *testing.T, c client.Client) page.Fleet {
@@ -42,10 +43,17 @@ func TestALookReadsWhatThePageShows(t *testing.T) {
 	history, _, err := kept.ReadHistory(t.Context())
 	fixture.MustDo(t, err)
 	history.Plans = []store.Record{{Revision: 16, Text: text, Meta: store.Meta{DecidedAt: fixture.Noon.Add(-time.Hour), Reason: "four replicas"}}}
+	levels := trend.Trend{}.Take(trend.Level{At: fixture.Noon, Fullest: 3 * plan.LoadUnit, Mean: plan.LoadUnit, Replicas: 3}, "u")
+	part, err := levels.MarshalBinary()
+	fixture.MustDo(t, err)
+	history.Parts = map[string][]byte{trend.HistoryPart: part}
 	_, err = kept.WriteHistory(t.Context(), history, fixture.Noon)
 	fixture.MustDo(t, err)
 
 	f := looked(t, c)
+	if diff := cmp.Diff(levels, f.Trend); diff != "" {
+		t.Errorf("load over time (-want +got):\n%s", diff)
+	}
 	if f.Document.Plan == nil || f.Document.Plan.Revision != 17 || f.Status == nil {
 		t.Fatalf("the plan is %+v, the leader says %+v", f.Document.Plan, f.Status)
 	}

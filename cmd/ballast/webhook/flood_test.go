@@ -182,12 +182,7 @@ func flooded(t *testing.T, plans []corev1.ConfigMap) *floodTarget {
 	t.Helper()
 	api := httptest.NewServer(planServer(t, plans))
 	t.Cleanup(api.Close)
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
-		clusters: [{name: a, cluster: {server: %q}}], users: [{name: a, user: {}}]}`, api.URL)
-	if err := os.WriteFile(kubeconfig, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := kubeconfigOf(t, api.URL)
 	port, err := strconv.Atoi(fixture.FreePort(t))
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +191,18 @@ func flooded(t *testing.T, plans []corev1.ConfigMap) *floodTarget {
 	target := &floodTarget{address: net.JoinHostPort(fixture.ApiServer, strconv.Itoa(port)), roots: selfSigned(t, serving.LocalServingCertDir)}
 	target.webhookProcess = runWebhook(t, builtAsShipped(t), kubeconfig, serving)
 	return target
+}
+
+// kubeconfigOf is a file that names that API server, and nobody.
+func kubeconfigOf(t *testing.T, url string) string {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+		clusters: [{name: a, cluster: {server: %q}}], users: [{name: a, user: {}}]}`, url)
+	if err := os.WriteFile(kubeconfig, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
 }
 
 // planServer is an API server to whom asks for the plan: its list, and a watch in which nothing happens.

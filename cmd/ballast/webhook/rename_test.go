@@ -70,11 +70,16 @@ func TestAPlannerUnderAnotherServiceAccountGoesOn(t *testing.T) {
 // runRetargeted runs the webhook as the shipped example of another ServiceAccount does, until the test ends.
 func runRetargeted(t *testing.T, env *envtest.Environment) {
 	t.Helper()
-	at := &env.WebhookInstallOptions
-	health := fixture.FreePort(t)
-	args := append(retargetedArgs(t), "--bind-address="+at.LocalServingHost, "--port="+strconv.Itoa(at.LocalServingPort),
-		"--metrics-port="+fixture.FreePort(t), "--health-port="+health, "--cert-dir="+at.LocalServingCertDir, "--lame-duck=0s")
-	t.Setenv("KUBECONFIG", fixture.KubeconfigOf(t, env))
+	runHere(t, fixture.KubeconfigOf(t, env), &env.WebhookInstallOptions, retargetedArgs(t)...)
+}
+
+// runHere runs the command in the test's own process until the test ends, and answers the address of its metrics when it is ready.
+func runHere(t *testing.T, kubeconfig string, at *envtest.WebhookInstallOptions, args ...string) (metrics string) {
+	t.Helper()
+	health, shown := fixture.FreePort(t), fixture.FreePort(t)
+	args = append(args, "--bind-address="+at.LocalServingHost, "--port="+strconv.Itoa(at.LocalServingPort),
+		"--metrics-port="+shown, "--health-port="+health, "--cert-dir="+at.LocalServingCertDir, "--lame-duck=0s")
+	t.Setenv("KUBECONFIG", kubeconfig)
 	t.Setenv("GOGC", "100") // the test's own
 	root := fixture.RootOf(NewCommand())
 	root.SetArgs(args)
@@ -93,6 +98,7 @@ func runRetargeted(t *testing.T, env *envtest.Environment) {
 		}
 	})
 	awaitReady(t, net.JoinHostPort(at.LocalServingHost, health))
+	return net.JoinHostPort(at.LocalServingHost, shown)
 }
 
 // retargetedArgs are the webhook's in the shipped example, in a pod of namespace argocd.

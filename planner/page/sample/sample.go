@@ -18,6 +18,7 @@ import (
 	"ballast/planner/page"
 	"ballast/planner/plan"
 	"ballast/planner/status"
+	"ballast/planner/trend"
 )
 
 // Now is when all of them are looked at.
@@ -31,6 +32,7 @@ func Fleet(clusters int) page.Fleet {
 	f := page.Fleet{Now: Now, Clusters: shards, Pins: plan.Pins{}, Kept: kept(p), Pods: pods(p.Replicas),
 		Decided: page.Decided{At: Now.Add(-4 * time.Minute), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: "wave 2 of 3: replica 1 is above what it may carry, and 0 has room"}}
 	f.Kept[0].Decided = f.Decided
+	f.Trend = week(f.Kept)
 	for _, c := range []int{3, 8} {
 		if c < len(shards) {
 			f.Pins[shards[c].ID] = p.Clusters[shards[c].ID].Replica
@@ -147,6 +149,40 @@ func kept(p plan.Plan) []page.Kept {
 		list = append(list, page.Kept{Plan: old, Decided: page.Decided{At: Now.Add(-b.ago), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: b.reason}})
 	}
 	return list
+}
+
+// week is what replicas carried in the last five days: more by day than by night, and more from day to day. For two hours nobody led.
+func week(kept []page.Kept) trend.Trend {
+	sums := make([][]float64, len(kept))
+	for i, k := range kept {
+		sums[i] = carried(k.Plan)
+	}
+	var t trend.Trend
+	for at := Now.Add(-5 * 24 * time.Hour); !at.After(Now); at = at.Add(trend.Every) {
+		if ago := Now.Sub(at); ago > 40*time.Hour && ago < 42*time.Hour {
+			continue
+		}
+		then := len(kept) - 1
+		for then > 0 && !kept[then-1].At.After(at) {
+			then--
+		}
+		day := 1 + 0.12*math.Sin(2*math.Pi*float64(at.Hour()*60+at.Minute()-8*60)/(24*60)) + 0.02*math.Sin(float64(at.Unix()/900*7))
+		replicas := make([]plan.Replica, len(sums[then]))
+		for i, sum := range sums[then] {
+			replicas[i].TotalLoad, _ = plan.NewLoad(sum * day)
+		}
+		t = t.Take(trend.Of(replicas, at), "sample")
+	}
+	return t
+}
+
+// carried is what replicas carry under a plan.
+func carried(p plan.Plan) []float64 {
+	sums := make([]float64, p.Replicas)
+	for _, n := range slices.Sorted(maps.Keys(p.Clusters)) { // in one order, since these are floats
+		sums[p.Clusters[n].Replica] += plan.LoadOf(p.Clusters[n].Load).Float()
+	}
+	return sums
 }
 
 // said is what the leader says: one cluster has no replica, one size waits, and the wave is waited for.
