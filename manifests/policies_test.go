@@ -261,6 +261,12 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"a time before all":                {change: writtenAt(time.Date(0, 1, 1, 0, 0, 0, 0, time.FixedZone("", 60*60))), told: beyondJSON},
 		"a time that protobuf has":         {change: writtenAt(time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)), told: beyondJSON},
 		"a time that got in":               {stands: writtenAt(lastOfAll), change: annotated("ballast.argoproj.io/enforcement", 3)},
+		"an annotation that is no text":    {change: func(cm *corev1.ConfigMap) { cm.Annotations["note"] = "a\xff" }, told: "invalid UTF-8"},
+		"a freeze's reason of none":        {change: func(cm *corev1.ConfigMap) { cm.Annotations[plan.AnnotationPausedReason] = "\xff" }, told: "invalid UTF-8"},
+		"pins that are no text":            {change: func(cm *corev1.ConfigMap) { cm.Data["pins"] += "\xff" }, told: "invalid UTF-8"},
+		"a key that is no text":            {change: func(cm *corev1.ConfigMap) { cm.Data["x"] = "\xc3" }, told: "invalid UTF-8"},
+		"beside what got in":               {stands: func(cm *corev1.ConfigMap) { cm.Annotations["note"], cm.Data["x"] = "\xff", "\xff" }, change: annotated("ballast.argoproj.io/enforcement", 3)},
+		"what got in, and more":            {stands: func(cm *corev1.ConfigMap) { cm.Annotations["note"] = "\xff" }, change: func(cm *corev1.ConfigMap) { cm.Annotations["note"] = "\xff\xff" }, told: "invalid UTF-8"},
 		"a list that is started from anew": {stands: writers(2, 20<<10), change: func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
 	}, func(t *testing.T, w planWrite) { w.judge(t, b, b.person) })
 }

@@ -36,13 +36,25 @@ func TestTheShippedPoliciesLetTheApplierWork(t *testing.T) {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				works(t, site.Admin, apply.New(apply.Options{Client: planner, Reader: planner}), kind, o)
 			})
+			t.Run(kind+" "+name+", beside what is no text", func(t *testing.T) {
+				o := o.DeepCopyObject().(client.Object)
+				o.SetResourceVersion("")
+				o.SetAnnotations(map[string]string{"note": "\xff"})
+				switch w := o.(type) {
+				case *appsv1.StatefulSet:
+					w.Spec.Template.Spec.Containers[0].Args = []string{"\xfe"}
+				case *appsv1.Deployment:
+					w.Spec.Template.Spec.Containers[1].Args = []string{"\xfe"}
+				}
+				works(t, site.Admin, apply.New(apply.Options{Client: planner, Reader: planner}), kind, o)
+			})
 		}
 	}
 }
 
 func works(t *testing.T, admin client.Client, applier *apply.Applier, kind string, workload client.Object) {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}, Annotations: map[string]string{"note": "\xff"}},
 		Data:       map[string][]byte{"server": []byte("https://10.0.0.1"), "config": []byte("{}")},
 	}
 	for _, o := range []client.Object{workload, secret} {

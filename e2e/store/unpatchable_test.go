@@ -6,10 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/e2e/apiserver"
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -129,4 +131,46 @@ func TestNobodyMakesWhatBallastKeepsUnpatchable(t *testing.T) {
 		must(t, merge(t, site.As("bob"), own()["the plan"], `{"metadata":{"annotations":{"ballast.argoproj.io/enforcement":"off"}}}`))
 	})
 	_ = h
+}
+
+// TestWhatIsNoTextKeepsNobodyAway: who may update the plan ConfigMap brings by protobuf what JSON has three bytes of for each, while no policy
+// is there. The planner's next write takes it out, and people's patches, which go by JSON, are taken again.
+func TestWhatIsNoTextKeepsNobodyAway(t *testing.T) {
+	const namespace = "default"
+	admin, err := client.New(apiserver.Start(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(store.Options{Client: admin, Reader: admin, Namespace: namespace, Plan: "ballast-plan", History: "ballast-history"})
+	now, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan("c", "d"), 0, store.Meta{Reason: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := now.ConfigMap().DeepCopy()
+	cm.Annotations["note"], cm.Data["x"], cm.Data[plan.KeyPins] = strings.Repeat("\xff", 200_000), strings.Repeat("\xff", 5_500), "c: 1\n"
+	if err := admin.Update(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	patched := func() error {
+		return admin.Patch(t.Context(), cm.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)), client.DryRunAll)
+	}
+	if err := patched(); !apierrors.IsInvalid(err) {
+		t.Fatalf("a person's patch: %v, want Invalid", err)
+	}
+	now, err = s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err = s.Patchable(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	if err := patched(); err != nil {
+		t.Errorf("a person's patch afterwards: %v", err)
+	}
+	cm = now.ConfigMap()
+	_, note := cm.Annotations["note"]
+	_, x := cm.Data["x"]
+	if note || x || cm.Data[plan.KeyPins] != "c: 1\n" || now.Document.Plan == nil || now.Document.Plan.Revision != 1 {
+		t.Errorf("note %t, x %t, pins %q, plan %v", note, x, cm.Data[plan.KeyPins], now.Document.Plan)
+	}
 }

@@ -277,7 +277,7 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	manager := shardManager(live.ManagedFields)
-	if err := a.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+	if err := a.Client.Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
 		return manager, fmt.Errorf("writing the shard of Secret %q: %w", key, answer.Unquoted(err))
 	}
 	return manager, nil

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/diff"
 	"ballast/planner/plan"
@@ -33,6 +34,7 @@ type controller struct {
 	metav1.ObjectMeta
 	Replicas *int32
 	Template corev1.PodTemplateSpec
+	Object   client.Object // all of it
 	Status   any
 }
 
@@ -64,6 +66,40 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 	}
 	ops = append(ops, mendedTimes(w)...)
 	return append([]op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
+}
+
+// workloadPatch is the strategic merge patch that does the same, for a workload that holds what is no text: a JSON patch would change that, too,
+// which is not the planner's to do. Of several entries of the env it knows the first.
+func workloadPatch(w controller, container string, s diff.PatchWorkload) map[string]any {
+	meta := map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion}
+	if few := plan.FewManagers(w.ManagedFields); few != nil {
+		meta["managedFields"] = few
+	}
+	podMeta, spec := map[string]any{}, map[string]any{}
+	patch := map[string]any{"metadata": meta, "spec": spec}
+	if s.Replicas != nil {
+		spec["replicas"] = *s.Replicas
+	}
+	if s.RestartedAt != "" {
+		podMeta["annotations"] = map[string]string{restartedAtAnnotation: s.RestartedAt}
+	}
+	for _, o := range mendedTimes(w) {
+		if field, of := strings.CutPrefix(o.Path, "/spec/template/metadata/"); of {
+			podMeta[field] = nil
+		} else {
+			patch["status"] = nil
+		}
+	}
+	template := map[string]any{"metadata": podMeta}
+	if named := slices.ContainsFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }); named {
+		its := map[string]any{"name": container, "resources": s.Resources}
+		if s.ControllerReplicas != nil {
+			its["env"] = []map[string]any{{"name": plan.EnvReplicas, "value": strconv.Itoa(*s.ControllerReplicas), "valueFrom": nil}}
+		}
+		template["spec"] = map[string]any{"containers": []any{its}}
+	}
+	spec["template"] = template
+	return patch
 }
 
 // containerOps are those of the container at a place.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,16 +41,41 @@ func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.
 	if len(ops) == 0 {
 		return errUnchanged
 	}
-	patch, err := json.Marshal(ops)
-	if err != nil {
-		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
-	}
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
-	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
-	if err := a.Client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+	if err := a.patchWorkload(ctx, target, live, ops, s); err != nil {
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+			a.scaleAtLeast(ctx, live, s.Replicas)
+		}
 		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, answer.Unquoted(err))
 	}
 	return nil
+}
+
+func (a *Applier) patchWorkload(ctx context.Context, target plan.Target, live controller, ops []op, s diff.PatchWorkload) error {
+	kind, content := types.JSONPatchType, any(ops)
+	if !plan.IsText(live.Object) {
+		kind, content = types.StrategicMergePatchType, workloadPatch(live, target.Container, s)
+	}
+	patch, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
+	return a.Client.Patch(ctx, object, client.RawPatch(kind, patch), client.FieldOwner(FieldManager))
+}
+
+// scaleAtLeast writes the replicas alone, by the subresource that holds nothing else, where the workload takes no other write: whatever
+// somebody made of it, a fleet that was stopped comes back. What is left of the step is tried again, and says why it fails.
+func (a *Applier) scaleAtLeast(ctx context.Context, live controller, replicas *int) {
+	if replicas == nil || live.Replicas != nil && int(*live.Replicas) == *replicas {
+		return
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]int{"replicas": *replicas},
+		"metadata": map[string]any{"uid": live.UID, "resourceVersion": live.ResourceVersion}})
+	if err == nil {
+		scale := client.RawPatch(types.MergePatchType, patch)
+		_ = a.Client.SubResource("scale").Patch(ctx, live.Object, scale, &client.SubResourcePatchOptions{SubResourceBody: &autoscalingv1.Scale{}})
+	}
 }
 
 func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (controller, error) {
@@ -60,11 +86,11 @@ func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (control
 	case plan.StatefulSet:
 		var live appsv1.StatefulSet
 		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, live.Status}
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, &live, live.Status}
 	case plan.Deployment:
 		var live appsv1.Deployment
 		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, live.Status}
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, &live, live.Status}
 	default:
 		err = fmt.Errorf("kind %q is neither %s nor %s", target.Kind, plan.StatefulSet, plan.Deployment)
 	}

@@ -264,7 +264,7 @@ func fromStatefulSet(s *appsv1.StatefulSet) found {
 		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: asked(s.Spec.Replicas),
 		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas), CurrentReplicas: int(s.Status.Replicas),
 		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.Status.UpdateRevision,
-		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration,
+		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration, NoText: !plan.IsText(s),
 	}}
 }
 
@@ -272,7 +272,7 @@ func fromDeployment(d *appsv1.Deployment) found {
 	return found{object: d, pod: &d.Spec.Template, workload: Workload{
 		Kind: plan.Deployment, Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Replicas: asked(d.Spec.Replicas),
 		ReadyReplicas: int(d.Status.ReadyReplicas), UpdatedReplicas: int(d.Status.UpdatedReplicas), CurrentReplicas: int(d.Status.Replicas),
-		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration,
+		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration, NoText: !plan.IsText(d),
 	}}
 }
 

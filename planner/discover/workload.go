@@ -53,6 +53,7 @@ type Workload struct {
 	Algorithm           string  `json:"algorithm,omitempty"`
 	DynamicDistribution bool    `json:"dynamicDistribution,omitempty"`
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
+	NoText              bool    `json:"noText,omitempty"`        // some string of it is no UTF-8, which no patch that goes by JSON keeps
 	ContainerGone       bool    `json:"containerGone,omitempty"` // the pod template has no container that is the controller's: what is said of one is what the plan holds
 	RestartedAt         string  `json:"restartedAt,omitempty"`   // the pod template's annotation kubectl.kubernetes.io/restartedAt
 

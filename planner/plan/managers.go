@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,12 +47,13 @@ func FewManagers(found []metav1.ManagedFieldsEntry) []struct{} {
 	return []struct{}{{}}
 }
 
-// Unpatchable reports whether a manager's time is one that JSON does not have. The API server stores it as a number,
-// writes it with five digits of a year or a sign, and reads neither: it patches the object no more, whoever asks, but
-// for a patch that starts managedFields anew.
+// Unpatchable reports whether a manager has a time that JSON does not have, or a name that is no text. The API server stores the first as a
+// number, writes it with five digits of a year or a sign, and reads neither, and makes three bytes of each that is no text: it patches
+// the object no more, whoever asks, but for a patch that starts managedFields anew.
 func Unpatchable(found []metav1.ManagedFieldsEntry) bool {
 	for _, e := range found {
-		if e.Time != nil && BeyondJSON(e.Time.Time) {
+		texts := utf8.ValidString(e.Manager) && utf8.ValidString(e.APIVersion) && utf8.ValidString(e.Subresource)
+		if !texts || e.Time != nil && BeyondJSON(e.Time.Time) {
 			return true
 		}
 	}

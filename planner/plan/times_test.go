@@ -35,7 +35,7 @@ func TestTimesThatJSONDoesNotHaveAreFound(t *testing.T) {
 		"the end of a container":      {corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: beyond}}}}}, true},
 		"a pod's start":               {corev1.PodStatus{StartTime: &beyond}, true},
 		"a pod as its kubelet has it": {corev1.PodStatus{StartTime: &within, Conditions: []corev1.PodCondition{{LastProbeTime: within}}}, false},
-		"a manager's":                 {[]metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}, {Time: &beyond}}, true},
+		"a manager's":                 {[]metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1("{}")}, {Time: &beyond}}, true},
 	} {
 		if got := HoldsBeyondJSON(test.part); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)

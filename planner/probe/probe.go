@@ -102,7 +102,11 @@ func ofWorkload(h Held) []question {
 		scale := q
 		scale.webhook, scale.subresource = "scale."+plan.Group, "scale"
 		scale.of = []object{{p.Target.Name, map[string]any{"metadata": noManagers(), "spec": map[string]any{"replicas": p.Replicas + 1}}, strconv.Itoa(p.Replicas)}}
+		if h.Workload.NoText {
+			return []question{scale}
+		}
 		return []question{q, scale}
+	case h.Workload.NoText || h.Workload.ContainerGone: // what the webhook answers goes by JSON, and would change what the planner may not
 	case p.ControllerReplicas > 0 && h.Workload.EnvReplicas != nil:
 		q.fails = "let a wrong " + plan.EnvReplicas + " of %s pass a dry-run"
 		q.patchType = types.StrategicMergePatchType

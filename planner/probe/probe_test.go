@@ -93,7 +93,10 @@ func TestAProbeAsksForWhatIsHeld(t *testing.T) {
 		"a plan without an env": {func(f *fleet) {
 			f.plan.FreeReplicas, f.plan.ControllerReplicas = true, 0
 		}, []string{atZero, ofPlan}},
-		"a workload that opted out": {func(f *fleet) { f.held.Workload.Unmanaged = true }, []string{atZero, ofPlan}},
+		"a workload that holds what is no text": {func(f *fleet) { f.held.Workload.NoText = true }, []string{atZero, "scale 3", ofPlan}},
+		"such a one of people's replicas":       {func(f *fleet) { f.held.Workload.NoText, f.plan.FreeReplicas = true, true }, []string{atZero, ofPlan}},
+		"one without its container":             {func(f *fleet) { f.held.Workload.ContainerGone, f.plan.FreeReplicas = true, true }, []string{atZero, ofPlan}},
+		"a workload that opted out":             {func(f *fleet) { f.held.Workload.Unmanaged = true }, []string{atZero, ofPlan}},
 		"nothing but the plan": {func(f *fleet) { f.held.Workload.Unmanaged, f.held.Secrets = true, nil },
 			[]string{ofPlan}},
 	} {

@@ -27,9 +27,9 @@ func (s *Store) WriteStatus(ctx context.Context, now status.Status) error {
 	c := change{Data: map[string]*string{status.Key: &text}, BinaryData: map[string]*[]byte{status.Key: nil}}
 	err = s.patchStatus(ctx, cm, c)
 	if err != nil && !apierrors.IsNotFound(err) {
-		if stands, _ := s.get(ctx, cm.Name); stands != nil && plan.FewManagers(stands.ManagedFields) != nil {
+		if stands, _ := s.get(ctx, cm.Name); stands != nil {
 			c.Metadata.ManagedFields = plan.FewManagers(stands.ManagedFields)
-			err = s.patchStatus(ctx, cm, c)
+			err = s.patchStatus(ctx, cm, c.withoutBytes(stands))
 		}
 	}
 	if apierrors.IsNotFound(err) {
@@ -50,7 +50,7 @@ func (s *Store) patchStatus(ctx context.Context, cm *corev1.ConfigMap, c change)
 	if err != nil {
 		return err
 	}
-	return s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
+	return s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
 }
 
 // ReadStatus reads it; nil where no leader ever wrote one.

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -171,9 +173,14 @@ func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*str
 }
 
 // Patchable answers the snapshot as everybody can patch it: where somebody brought a list of managers that the API
-// server cannot read back, nobody but the planner knows how to, and break-glass and freeze would fail.
+// server cannot read back, or what is no text, nobody but the planner knows how to, and break-glass and freeze would fail.
 func (s *Store) Patchable(ctx context.Context, base Snapshot) (Snapshot, error) {
-	if base.object == nil || !plan.Unpatchable(base.object.ManagedFields) {
+	if base.object == nil {
+		return base, nil
+	}
+	clean := change{}.withoutBytes(base.object)
+	texts := len(clean.Data)+len(clean.Metadata.Annotations) == 0
+	if texts && !plan.Unpatchable(base.object.ManagedFields) {
 		return base, nil
 	}
 	return s.Annotate(ctx, base, nil)
@@ -226,7 +233,8 @@ func (s *Store) annotations(p plan.Plan, text string, m Meta) map[string]*string
 	return set
 }
 
-// change is a merge patch of a ConfigMap: what it does not name stays, and nil takes a key away.
+// change is a strategic merge patch of a ConfigMap: what it does not name stays, and nil takes a key away. A merge patch, or a JSON patch,
+// would go by JSON, which makes three bytes of each that is no text: who brought some 100 KB of those would keep every write away.
 type change struct {
 	Metadata   plan.PatchMeta     `json:"metadata"`
 	Data       map[string]*string `json:"data,omitempty"`
@@ -249,9 +257,10 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 	} else {
 		c.Metadata.UID, c.Metadata.ResourceVersion = base.UID, base.ResourceVersion
 		c.Metadata.ManagedFields = plan.FewManagers(base.ManagedFields)
+		c = c.withoutBytes(base)
 		var patch []byte
 		if patch, err = json.Marshal(c); err == nil {
-			err = s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
+			err = s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
 		}
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // by what somebody brought meanwhile, or by this write
 			if written := s.insist(ctx, base, c); written != nil {
@@ -272,6 +281,30 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, err)
 	}
 	return cm, nil
+}
+
+// withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word in beside it.
+func (c change) withoutBytes(base *corev1.ConfigMap) change {
+	data := maps.Clone(base.Data)
+	delete(data, plan.KeyPins) // people's, and told as what cannot be read
+	c.Data, c.Metadata.Annotations = withoutBytes(c.Data, data), withoutBytes(c.Metadata.Annotations, base.Annotations)
+	return c
+}
+
+func withoutBytes(change map[string]*string, stands map[string]string) map[string]*string {
+	out := change
+	for key, value := range stands {
+		if _, named := change[key]; named || utf8.ValidString(value) {
+			continue
+		}
+		if len(out) == len(change) {
+			if out = maps.Clone(change); out == nil {
+				out = map[string]*string{}
+			}
+		}
+		out[key] = nil
+	}
+	return out
 }
 
 // present leaves out what a patch takes away.

@@ -97,7 +97,7 @@ func (s *Store) ForgetWords(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encoding the patch of ConfigMap %q: %w", s.History, err)
 	}
-	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("taking what people wrote out of ConfigMap %q: %w", s.History, err)
 	}
 	return nil

@@ -214,7 +214,7 @@ func (m *PlanMap) patch(ctx context.Context, base State, change Edits) (State, e
 	}
 	cm := &corev1.ConfigMap{}
 	cm.Namespace, cm.Name = m.Key.Namespace, m.Key.Name
-	if err := m.Patch(ctx, cm, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldManager)); err != nil {
+	if err := m.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, body), client.FieldOwner(fieldManager)); err != nil {
 		return base, m.explain("annotating", err)
 	}
 	if change.differ(cm.Annotations) {

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -274,7 +275,7 @@ func (o *options) annotate(ctx context.Context, c client.Client, set map[string]
 	if err != nil {
 		return fmt.Errorf("encoding the annotations of ConfigMap %q: %w", o.plan, err)
 	}
-	err = c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch))
+	err = c.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch))
 	if apierrors.IsInvalid(err) { // with the whole ConfigMap where no patch of it can be made
 		err = answer.Unquoted(err)
 	}

@@ -41,6 +41,11 @@ func (w *Watch) Look(g *ground.Ground) {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
 			"that name their cluster: their clusters seem to have no load and no owner; upgrade Argo CD to 3.0.6 or later", n)})
 	}
+	if it := w.In.Workload; it.NoText {
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "NoText", Message: fmt.Sprintf(
+			"some string of %s %q (an annotation, a label of the template, what a container runs) is no UTF-8, which nobody's tools write: whether webhook controllers.%s holds its env cannot be asked; "+
+				"`ballast audit` says who wrote it; to mend it, take the string out with kubectl edit", it.Kind, it.Name, plan.Group)})
+	}
 	if it := w.In.Workload; it.ContainerGone {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "ContainerGone", Message: fmt.Sprintf(
 			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
