@@ -28,30 +28,9 @@ func BeyondJSON(at time.Time) bool {
 
 // HoldsBeyondJSON reports whether a part of an object of the API server holds such a time anywhere: the API server patches the object
 // for nobody, unless the patch takes that part out.
-func HoldsBeyondJSON(part any) bool { return holdsBeyondJSON(reflect.ValueOf(part)) }
-
-func holdsBeyondJSON(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Pointer:
-		return !v.IsNil() && holdsBeyondJSON(v.Elem())
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return false
-		}
-		for i := range v.Len() {
-			if holdsBeyondJSON(v.Index(i)) {
-				return true
-			}
-		}
-	case reflect.Struct:
-		if at, is := v.Interface().(metav1.Time); is {
-			return BeyondJSON(at.Time)
-		}
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && holdsBeyondJSON(v.Field(i)) {
-				return true
-			}
-		}
-	}
-	return false
+func HoldsBeyondJSON(part any) bool {
+	return hasPart(reflect.ValueOf(part), func(part reflect.Value) bool {
+		at, is := part.Interface().(metav1.Time)
+		return is && BeyondJSON(at.Time)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // TestTimesThatJSONDoesNotHaveAreFound wherever they stand in a part of an object.
@@ -38,6 +39,29 @@ func TestTimesThatJSONDoesNotHaveAreFound(t *testing.T) {
 		"a manager's":                 {[]metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1("{}")}, {Time: &beyond}}, true},
 	} {
 		if got := HoldsBeyondJSON(test.part); got != test.want {
+			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+// TestWhatIsNoTextIsFound wherever it stands in an object; bytes are none.
+func TestWhatIsNoTextIsFound(t *testing.T) {
+	const bad = "a\xff"
+	for name, test := range map[string]struct {
+		object any
+		want   bool
+	}{
+		"nothing":                  {&appsv1.StatefulSet{}, true},
+		"text":                     {&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "\u00e9\ufffd"}}}, true},
+		"an annotation":            {&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": bad}}}, false},
+		"an annotation's name":     {&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{bad: "a"}}}, false},
+		"what a container runs":    {&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"a", bad}}}}}, false},
+		"a condition of a status":  {&appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{Message: bad}}}}, false},
+		"a value at a pointer":     {&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RuntimeClassName: ptr.To(bad)}}}}, false},
+		"a Secret's data is bytes": {&corev1.Secret{Data: map[string][]byte{"a": []byte(bad)}}, true},
+		"a list":                   {[]string{"a", bad}, false},
+	} {
+		if got := IsText(test.object); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
 		}
 	}

@@ -146,6 +146,24 @@ func TestAFullKeySecretIsToldWithItsMend(t *testing.T) {
 	}
 }
 
+// TestAKeyThatIsRefusedIsNone: a policy, or a right that was withdrawn, keeps every key away; who waited for one would leave a fleet that
+// was stopped as it is.
+func TestAKeyThatIsRefusedIsNone(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "ballast-plan-key", errors.New("by a policy")),
+		"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "ballast-plan-key", nil),
+	} {
+		s, c := keyed(keySecret("1", nil))
+		s.Client = interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return refusal
+			}})
+		if err := s.Unseal(t.Context()); !errors.Is(err, ErrNoKey) {
+			t.Errorf("%s: %v, want %v", name, err, ErrNoKey)
+		}
+	}
+}
+
 // Two planners that start at once agree on the key of who came first.
 func TestTwoPlannersMakeOneKey(t *testing.T) {
 	s, c := keyed(keySecret("1", nil))
