@@ -78,7 +78,7 @@ e2e: binaries ## only the end-to-end suite
 CHECKS   ?= 2000
 FUZZTIME ?= 60s
 
-soak: binaries ## the full counts, about two hours; figures with commit and seed go to docs/soak.md
+soak: binaries ## the full counts, several hours; figures with commit and seed go to docs/soak.md
 	@mkdir -p docs bin
 	@{ echo "# Soak"; echo; echo "Commit $(COMMIT), seed $(SEED), $$(date -u +%F), $$(go version | cut -d' ' -f3-4), $$(nproc) cores."; echo; echo '```'; } > docs/soak.md
 	@set -o pipefail; for p in $$(grep -rl pgregory.net/rapid --include='*_test.go' planner webhook certs | xargs -n1 dirname | sort -u); do \

@@ -69,7 +69,7 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 }
 
 // workloadPatch is the strategic merge patch that does the same, for a workload that holds what is no text: a JSON patch would change that, too,
-// which is not the planner's to do. Of several entries of the env it knows the first.
+// which is not the planner's to do. Several entries of the env become one.
 func workloadPatch(w controller, container string, s diff.PatchWorkload) map[string]any {
 	meta := map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion}
 	if few := plan.FewManagers(w.ManagedFields); few != nil {
@@ -91,15 +91,30 @@ func workloadPatch(w controller, container string, s diff.PatchWorkload) map[str
 		}
 	}
 	template := map[string]any{"metadata": podMeta}
-	if named := slices.ContainsFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }); named {
+	if at := slices.IndexFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }); at >= 0 {
 		its := map[string]any{"name": container, "resources": s.Resources}
 		if s.ControllerReplicas != nil {
-			its["env"] = []map[string]any{{"name": plan.EnvReplicas, "value": strconv.Itoa(*s.ControllerReplicas), "valueFrom": nil}}
+			its["env"] = envPatch(w.Template.Spec.Containers[at].Env, strconv.Itoa(*s.ControllerReplicas))
 		}
 		template["spec"] = map[string]any{"containers": []any{its}}
 	}
 	spec["template"] = template
 	return patch
+}
+
+// envPatch gives the variable its value; a strategic merge patch knows the first of several entries alone.
+func envPatch(stands []corev1.EnvVar, value string) []map[string]any {
+	entry := map[string]any{"name": plan.EnvReplicas, "value": value, "valueFrom": nil}
+	several := 0
+	for _, e := range stands {
+		if e.Name == plan.EnvReplicas {
+			several++
+		}
+	}
+	if several < 2 {
+		return []map[string]any{entry}
+	}
+	return []map[string]any{{"$patch": "delete", "name": plan.EnvReplicas}, {"name": plan.EnvReplicas, "value": value}}
 }
 
 // containerOps are those of the container at a place.

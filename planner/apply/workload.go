@@ -43,7 +43,7 @@ func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.
 	}
 	if err := a.patchWorkload(ctx, target, live, ops, s); err != nil {
 		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-			a.scaleAtLeast(ctx, live, s.Replicas)
+			a.bringBack(ctx, live, s.Replicas)
 		}
 		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, answer.Unquoted(err))
 	}
@@ -64,10 +64,11 @@ func (a *Applier) patchWorkload(ctx context.Context, target plan.Target, live co
 	return a.Client.Patch(ctx, object, client.RawPatch(kind, patch), client.FieldOwner(FieldManager))
 }
 
-// scaleAtLeast writes the replicas alone, by the subresource that holds nothing else, where the workload takes no other write: whatever
-// somebody made of it, a fleet that was stopped comes back. What is left of the step is tried again, and says why it fails.
-func (a *Applier) scaleAtLeast(ctx context.Context, live controller, replicas *int) {
-	if replicas == nil || live.Replicas != nil && int(*live.Replicas) == *replicas {
+// bringBack writes the replicas alone, by the subresource that holds nothing else, where a fleet that was stopped is to come back and its
+// workload takes no other write, whatever somebody made of it. What is left of the step is tried again, and says why it fails. Any other
+// number goes with its env, or not at all.
+func (a *Applier) bringBack(ctx context.Context, live controller, replicas *int) {
+	if stopped := live.Replicas != nil && *live.Replicas == 0; !stopped || replicas == nil || *replicas == 0 {
 		return
 	}
 	patch, err := json.Marshal(map[string]any{"spec": map[string]int{"replicas": *replicas},

@@ -26,10 +26,17 @@ type Finding struct {
 
 // Standing is what was found, and what was found before that a look which did not see everything says nothing of.
 func Standing(found, before []Finding) []Finding {
+	told := map[Kind]int{}
+	for _, f := range found {
+		told[f.Kind]++
+	}
 	for _, old := range before {
+		if told[old.Kind] > mostTold { // who makes others each time must not have all of them told
+			continue
+		}
 		same := func(f Finding) bool { return f.Kind == old.Kind && f.Subject == old.Subject }
 		if old.Kind != CannotLook && !slices.ContainsFunc(found, same) {
-			found = append(found, old)
+			found, told[old.Kind] = append(found, old), told[old.Kind]+1
 		}
 	}
 	return found

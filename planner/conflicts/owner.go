@@ -29,7 +29,7 @@ const defaultLease = 15 * time.Second
 const maxLease = 5 * time.Minute
 
 // Bounded is a Lease as far as it can be true, of which this version was seen first at that time: nobody renewed it
-// later than that, or for longer than maxLease. Whoever may write Leases would have a target nobody's for years
+// or took it later than that, or for longer than maxLease. Whoever may write Leases would have a target nobody's for years
 // otherwise.
 func Bounded(lease *coordinationv1.Lease, seen time.Time) *coordinationv1.Lease {
 	if lease == nil {
@@ -39,6 +39,9 @@ func Bounded(lease *coordinationv1.Lease, seen time.Time) *coordinationv1.Lease 
 	s := &lease.Spec
 	if s.RenewTime != nil && s.RenewTime.After(seen) {
 		s.RenewTime = &metav1.MicroTime{Time: seen}
+	}
+	if s.AcquireTime != nil && s.AcquireTime.After(seen) { // whoever leads writes it on
+		s.AcquireTime = &metav1.MicroTime{Time: seen}
 	}
 	if most := int32(maxLease / time.Second); s.LeaseDurationSeconds != nil && *s.LeaseDurationSeconds > most {
 		s.LeaseDurationSeconds = &most

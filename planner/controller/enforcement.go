@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"ballast/planner/conflicts"
@@ -76,11 +77,15 @@ func Held(in input.Inputs) probe.Held {
 	return h
 }
 
-// askable are the Secrets that take a write, as far as is known. One that has no shard yet may be full, and comes last.
+// askable are the Secrets that take a write, as far as is known, the oldest first: who makes some, under whatever names, must not be all
+// that are asked. One that has no shard yet may be full, and comes last.
 func askable(clusters []discover.Cluster, barred map[string]string) (names []string) {
 	var without []string
+	clusters = slices.Clone(clusters)
+	slices.SortStableFunc(clusters, func(a, b discover.Cluster) int { return a.Created.Compare(b.Created) })
 	for _, c := range clusters {
-		if _, refused := barred[c.Shard.ID]; refused || c.Immutable || !standing.Managed(c) {
+		takes := !c.Immutable && !c.NoText && standing.Managed(c)
+		if _, refused := barred[c.Shard.ID]; refused || !takes {
 			continue
 		}
 		if c.Explicit.State == discover.ShardAbsent {

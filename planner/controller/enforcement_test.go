@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestAProbeIsToldWhatIsHeld(t *testing.T) {
 			first, second := &w.in.Discovered.Secrets[0], &w.in.Discovered.Secrets[1]
 			second.Server, second.Pin, first.Created = first.Server, "1", epoch
 			w.in.Memory.Servers = map[string]string{"c000": first.Server, "c001": sim.Server("c001")}
-		}, []string{"c000 0", "c001 0", "c002 0"}},
+		}, []string{"c001 0", "c002 0", "c000 0"}}, // the youngest comes last
 		"two pins of one cluster": {func(w *world) {
 			w.in.Pins, w.in.Discovered.Secrets[0].Pin = plan.Pins{"c000": 2}, "1"
 		}, []string{"c000 2 pinned", "c001 0", "c002 0"}},
@@ -108,6 +109,26 @@ func TestAProbeIsToldWhatIsHeld(t *testing.T) {
 				t.Errorf("held (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhoMakesSecretsIsNotAllThatIsAsked, whatever they are called: the oldest come first, and of those none by whose texts a write that
+// goes by JSON is refused.
+func TestWhoMakesSecretsIsNotAllThatIsAsked(t *testing.T) {
+	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.Minute) }
+	fleet := []discover.Cluster{
+		{Shard: plan.Shard{ID: "000-new"}, Created: at(3)}, {Shard: plan.Shard{ID: "001-new"}, Created: at(3)}, {Shard: plan.Shard{ID: "no-text"}, Created: at(0), NoText: true},
+		{Shard: plan.Shard{ID: "prod"}, Created: at(1)}, {Shard: plan.Shard{ID: "lab"}, Created: at(2)}, {Shard: plan.Shard{ID: "implicit"}, Implicit: true},
+	}
+	for i := range fleet {
+		fleet[i].Explicit = discover.ShardValue{State: discover.ShardValid, N: 1}
+	}
+	before := slices.Clone(fleet)
+	if diff := cmp.Diff([]string{"prod", "lab", "000-new", "001-new"}, askable(fleet, nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, fleet); diff != "" {
+		t.Errorf("the fleet is in another order (-before +after):\n%s", diff)
 	}
 }
 

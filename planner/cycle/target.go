@@ -238,6 +238,9 @@ func (s *snapshot) refuses(next plan.Plan, o rollout.Options) (kind, why string)
 		return "WorkloadUnmanaged", fmt.Sprintf("the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; "+
 			"take the annotation %s off for what waits", plan.AnnotationUnmanaged)
 	}
+	if s.In.Workload.ContainerGone && needsWorkload(s.Next, next, o) {
+		return "ContainerGone", "the pod template has no container that is the application-controller's, and nothing begins that changes its replicas or its env or restarts it until it has one again"
+	}
 	scales := next.Rollout != nil && next.Rollout.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 	stops := next.Rollout != nil && o.Mode == plan.ModeX0Y
 	down := s.In.Enforcement != nil && !*s.In.Enforcement

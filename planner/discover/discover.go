@@ -49,6 +49,7 @@ type Cluster struct {
 	Alone     bool       `json:"alone,omitempty"`    // it stands beside that one: ballast may not write it
 	Unread    bool       `json:"unread,omitempty"`   // Argo CD cannot read its Secret, and does nothing for it
 	Misled    bool       `json:"misled,omitempty"`   // Argo CD may take another Secret of its server for this one, and cannot read that, or ballast has left it out
+	NoText    bool       `json:"noText,omitempty"`   // some text of its Secret is no UTF-8, and what goes by JSON changes it
 	Nameless  bool       `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
 	Created   time.Time  `json:"created,omitzero"`   // of its Secret
 	Labels    Labels     `json:"labels,omitempty"`   // of its Secret, those that partition.groups asks for
@@ -198,7 +199,7 @@ func newCluster(s Secret) Cluster {
 		Shard: plan.Shard{
 			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
-		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Created: s.Created, Labels: s.Labels,
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, NoText: s.NoText, Created: s.Created, Labels: s.Labels,
 		Unread: s.Unread, Misled: s.Beside, Nameless: s.Cluster == "" || s.Namesake,
 	}
 	if s.Pin != invalidPin {

@@ -45,6 +45,7 @@ func FromSecret(s *corev1.Secret) Secret {
 		Unread:        !configReads(s.Data[keyConfig]),
 		Deleting:      s.DeletionTimestamp != nil,
 		TooLong:       len(name) > longestCluster || len(server) > LongestServer,
+		NoText:        !plan.IsText(s.ObjectMeta) || !plan.IsText(s.Type),
 		Created:       s.CreationTimestamp.UTC(),
 	}
 	if len(name) <= longestCluster {

@@ -35,6 +35,7 @@ const (
 	packedHasData   = "d"
 	packedUnread    = "r"
 	packedTooLong   = "l"
+	packedNoText    = "t"
 )
 
 func isPacked(s *corev1.Secret) bool {
@@ -76,10 +77,11 @@ type packedFlag struct {
 	set    *bool
 }
 
-func (s *Secret) flags() [6]packedFlag {
+func (s *Secret) flags() [7]packedFlag {
 	return [...]packedFlag{
 		{packedSkips, &s.SkipReconcile}, {packedUnmanaged, &s.Unmanaged}, {packedImmutable, &s.Immutable},
 		{packedHasData, &s.HasData}, {packedUnread, &s.Unread}, {packedTooLong, &s.TooLong},
+		{packedNoText, &s.NoText},
 	}
 }
 

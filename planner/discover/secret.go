@@ -24,6 +24,7 @@ type Secret struct {
 	Deleting      bool       `json:"deleting,omitempty"`
 	Unread        bool       `json:"unread,omitempty"`   // Argo CD cannot read data.config
 	TooLong       bool       `json:"tooLong,omitempty"`  // data.name or data.server is longer than any is
+	NoText        bool       `json:"noText,omitempty"`   // some text of it is no UTF-8, so that what goes by JSON changes it
 	Beside        bool       `json:"beside,omitempty"`   // one of more than are planned has the same server
 	Namesake      bool       `json:"namesake,omitempty"` // and the same data.name
 	Created       time.Time  `json:"created,omitzero"`

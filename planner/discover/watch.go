@@ -319,21 +319,23 @@ func (f found) read(container string, of *plan.Plan) (Workload, error) {
 	return w, nil
 }
 
-// container is the controller's, by its name or, without one, by what it runs. Where none stands out it is the plan's, if the workload is:
+// container is the controller's, by its name or, without one, by what it runs, as the webhook finds it. Where none stands out it is the plan's, if the workload is:
 // whoever may add a container must not leave nobody in charge.
 func (f found) container(name string, of *plan.Plan) (corev1.Container, error) {
 	containers := f.pod.Spec.Containers
 	named := func(name string) int {
 		return slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 	}
+	ours := of != nil && f.workload.is(of.Target)
+	if name != "" && named(name) < 0 && !ours {
+		return corev1.Container{}, fmt.Errorf("it has no container %q, only %s; mend target.container", name, containerNames(containers))
+	}
 	at, err := named(name), error(nil)
-	switch {
-	case name != "" && at < 0:
-		err = fmt.Errorf("it has no container %q, only %s; mend target.container", name, containerNames(containers))
-	case name == "":
-		if at, err = FindContainer(containers); err != nil && of != nil && f.workload.is(of.Target) {
-			at = named(of.Target.Container)
-		}
+	if at < 0 { // without a name, or where somebody renamed the container of a workload that is planned for
+		at, err = FindContainer(containers)
+	}
+	if at < 0 && ours {
+		at = named(of.Target.Container)
 	}
 	if at < 0 {
 		return corev1.Container{}, err

@@ -354,11 +354,17 @@ func TestFindTarget(t *testing.T) {
 			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "main", ContainerGone: true, Replicas: 1,
 				EnvReplicas: &seven, Resources: held},
 		},
-		"the container that a person named is gone, where a plan is of the workload": {
+		"the container that a person named was renamed, where a plan is of the workload": {
 			objects: []client.Object{dynamic}, target: plan.Target{Namespace: "argocd", Container: "main"}, of: deployed,
-			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "main"},
-			want: Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "main", ContainerGone: true, Replicas: 3,
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
+			want: Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 3,
 				DynamicDistribution: true, Unmanaged: true},
+		},
+		"the container that a person named is gone, where a plan is of the workload": {
+			objects: []client.Object{doubled}, target: plan.Target{Namespace: "argocd", Container: "other"}, of: ofContainer("main"),
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "other"},
+			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "other", ContainerGone: true, Replicas: 1,
+				EnvReplicas: &seven, Resources: held},
 		},
 		"that of the plan has lost its labels and runs something else, and nothing else fits": {
 			objects: []client.Object{cache, api}, target: argocd, of: planOf("StatefulSet", "argocd-redis"),
@@ -401,6 +407,22 @@ func TestFindTarget(t *testing.T) {
 				t.Errorf("workload (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAWorkloadOfWhatIsNoTextIsKnown: the fake API server goes by JSON, and would make text of it.
+func TestAWorkloadOfWhatIsNoTextIsKnown(t *testing.T) {
+	for note, want := range map[string]bool{"a": false, "\u00e9": false, "\xff": true} {
+		meta := metav1.ObjectMeta{Name: "c", Annotations: map[string]string{"note": note}}
+		set, deployment := fromStatefulSet(&appsv1.StatefulSet{ObjectMeta: meta}), fromDeployment(&appsv1.Deployment{ObjectMeta: meta})
+		if set.workload.NoText != want || deployment.workload.NoText != want {
+			t.Errorf("%q: %t and %t, want %t", note, set.workload.NoText, deployment.workload.NoText, want)
+		}
+		secret := FromSecret(&corev1.Secret{ObjectMeta: meta})
+		typed := FromSecret(&corev1.Secret{Type: corev1.SecretType(note)})
+		if secret.NoText != want || typed.NoText != want {
+			t.Errorf("a Secret with %q: %t and %t, want %t", note, secret.NoText, typed.NoText, want)
+		}
 	}
 }
 

@@ -275,6 +275,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a forged revision":    {strings.Replace(good, "revision: 17\n", "revision: 9223372036854775807\n", 1), "revision: 9223372036854775807 is above 4503599627370496"},
 		"a negative replica":   {strings.Replace(good, "prod-us: {replica: 0", "prod-us: {replica: -1", 1), "clusters[prod-us].replica: -1"},
 		"a rollout's replicas": {good + "rollout:\n  mode: x0y\n  replicas: 2000000000\n", "rollout.replicas: 2000000000 is not between 0 and"},
+		"fewer than none":      {good + "rollout:\n  mode: x0y\n  replicas: -5\n", "rollout.replicas: -5 is not between 0 and"},
+		"a move to none":       {good + "rollout:\n  mode: live\n  moves: {zzz: -1}\n", "rollout.moves[zzz]: -1 is not between 0 and"},
 		"replicas of before":   {good + "rollout:\n  mode: x0y\n  from: {replicas: -1, controllerReplicas: 2000000000}\n", "rollout.from.controllerReplicas: 2000000000 is not between 0 and"},
 		"a move beyond":        {good + "rollout:\n  mode: live\n  moves: {zzz: 2000000000}\n", "rollout.moves[zzz]: 2000000000 is not between 0 and"},
 		"a replica of before":  {good + "rollout:\n  mode: live\n  was: {zzz: -2}\n", "rollout.was[zzz]: -2 is not between 0 and"},

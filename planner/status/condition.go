@@ -57,7 +57,7 @@ const (
 	Measured    Reason = "Measured"    // Planning: it decides by what it measured
 	Observing   Reason = "Observing"   // Planning, Enforced: the mode is Observe
 	CycleFailed Reason = "CycleFailed" // Planning: the API server, Prometheus or a configuration made the last look fail
-	Tripped     Reason = "Tripped"     // Planning: ballast stopped itself after a wave that did harm
+	Tripped     Reason = "Tripped"     // Planning: ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day
 	Paused      Reason = "Paused"      // Planning: a person froze it
 	HeldOff     Reason = "HeldOff"     // Planning: a rollout failed within the last half hour
 	Held        Reason = "Held"        // Enforced: the webhooks hold the plan
@@ -86,7 +86,7 @@ func planningOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan
 	case kept >= 0:
 		c.Reason, c.Message = Reason(out.Problems[kept].Kind), out.Problems[kept].Message
 	case in.Tripped != "" || out.Memory.Changes.Trip != nil:
-		c.Reason, c.Message = Tripped, "ballast stopped itself after a wave that did harm; look into it, then: ballast resume"
+		c.Reason, c.Message = Tripped, "ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume"
 	case in.Paused:
 		c.Reason, c.Message = Paused, "a person froze it; ballast resume ends that"
 	case !s.HeldUntil.IsZero():

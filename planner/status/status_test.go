@@ -65,9 +65,9 @@ func TestConditions(t *testing.T) {
 			w.in.Paused = true
 		}, []string{"Planning=False Shrunk: most clusters are gone", enforced, resting, sound}},
 		"a trip goes before a freeze": {func(w world) { w.in.Tripped, w.in.Paused = "harm", true },
-			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm; look into it, then: ballast resume", enforced, resting, sound}},
+			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume", enforced, resting, sound}},
 		"a trip that is not written yet": {func(w world) { w.out.Memory.Changes.Trip = &change.Trip{} },
-			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm; look into it, then: ballast resume", enforced, resting, sound}},
+			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume", enforced, resting, sound}},
 		"a freeze": {func(w world) { w.in.Paused = true }, []string{"Planning=False Paused: a person froze it; ballast resume ends that", enforced, resting, sound}},
 		"a hold-off": {func(w world) { w.out.Memory.HoldOff = noon.Add(-10 * time.Minute) },
 			[]string{"Planning=False HeldOff: a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before 2026-11-20T12:20:00Z", enforced, resting, sound}},

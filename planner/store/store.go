@@ -286,7 +286,9 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 // withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word in beside it.
 func (c change) withoutBytes(base *corev1.ConfigMap) change {
 	data := maps.Clone(base.Data)
-	delete(data, plan.KeyPins) // people's, and told as what cannot be read
+	if len(data[plan.KeyPins]) <= plan.MaxPinsBytes {
+		delete(data, plan.KeyPins) // people's, and told as what cannot be read
+	}
 	c.Data, c.Metadata.Annotations = withoutBytes(c.Data, data), withoutBytes(c.Metadata.Annotations, base.Annotations)
 	return c
 }

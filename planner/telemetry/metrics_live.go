@@ -27,7 +27,7 @@ func (m *Metrics) registerOwnership(r prometheus.Registerer) {
 	m.Moved = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner", Name: "moves_total",
 		Help: "Clusters that were given another replica, by cause."}, []string{"cause"})
 	m.budget = gauges("planner", "moves_left", "Clusters that may move now under change.moves.rate; absent where there is no limit.")
-	m.tripped = gauge("planner", "tripped", "1 while ballast has stopped itself because a wave did harm.")
+	m.tripped = gauge("planner", "tripped", "1 while ballast has stopped itself because a wave did harm, or a rollout failed three times in a day.")
 	m.wave = gauges("planner", "rollout_wave", "The wave of the live rollout under way, and how many were expected when it began.", "of")
 	for _, c := range change.Causes() {
 		m.Moved.WithLabelValues(string(c))

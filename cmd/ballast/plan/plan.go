@@ -80,7 +80,8 @@ nothing and needs nothing installed. Where ballast is installed, it goes by the 
 planner does, but for the files that it names for its Prometheus: they are in the planner's pod, and none of this machine's is read.
 With poll.pods it goes by what a running planner saw of the pods, which its history has.
 
-The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.
+The workload is found by its labels, whatever it is called. Of the Secrets name, server, shard, labels and annotations are looked
+at, and of data.config whether Argo CD can read it.
 
 The exit code is 0, and 1 where there is no answer. With --exit-code it is 2 where anything would change, whatever it waits for: clusters
 that move, the number of replicas, sizes, the one restart that sets the env, cluster Secrets that are without a shard yet.`,

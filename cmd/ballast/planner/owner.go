@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -25,6 +26,8 @@ const leaseTimeout = 5 * time.Second
 func (a *plannerApp) newOwner(c config.PlannerConfig) (*conflicts.Lock, error) {
 	cfg := rest.AddUserAgent(rest.CopyConfig(a.rest), "leader-election")
 	cfg.Timeout = leaseTimeout
+	// Whoever may write Leases brings times that JSON does not have: one that is read so is a Lease that nobody takes any more.
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)

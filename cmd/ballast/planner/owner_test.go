@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,8 +28,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/fixture"
@@ -251,5 +254,40 @@ func TestEventsThatDifferAreShownApart(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Plan-bd19f04f", "Plan-ae998ef4", "Plan-bd19f04f"}, recorder.seen); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoTimeInTheLeaseKeepsPlannersFromLeading: whoever may write Leases brings times that JSON does not have, which the API server stores
+// for whoever brings them. Who reads the Lease by JSON never takes it again.
+func TestNoTimeInTheLeaseKeepsPlannersFromLeading(t *testing.T) {
+	server := apiserver.Start(t)
+	server.ContentType, server.AcceptContentTypes = "", "" // as a pod's own is
+	c, err := client.New(server, client.Options{})
+	fixture.MustDo(t, err)
+	const namespace, name = "default", "ballast-controller"
+	cfg := config.Default()
+	cfg.Target.Namespace = namespace
+	for what, patch := range map[string]string{
+		"renewed then":       `{"spec":{"renewTime":"9999-12-31T23:59:59.000000-12:00"}}`,
+		"taken then":         `{"spec":{"acquireTime":"9999-12-31T23:59:59.000000-12:00"}}`,
+		"written by manager": `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"coordination.k8s.io/v1","time":"9999-12-31T23:59:59-12:00","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]}}`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			app := &plannerApp{rest: server, options: &options{identity: "a", grace: grace}, target: plan.Target{Name: "controller"}, user: "u", log: logr.Discard()}
+			owner, err := app.newOwner(cfg)
+			fixture.MustDo(t, err)
+			record := resourcelock.LeaderElectionRecord{HolderIdentity: owner.Identity(), LeaseDurationSeconds: 15, AcquireTime: metav1.Now(), RenewTime: metav1.Now()}
+			fixture.MustDo(t, owner.Create(t.Context(), record))
+			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+			defer func() { fixture.MustDo(t, c.Delete(context.WithoutCancel(t.Context()), lease)) }()
+			fixture.MustDo(t, c.Patch(t.Context(), lease.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
+			read, _, err := owner.Get(t.Context())
+			fixture.MustDo(t, err)
+			fixture.MustDo(t, owner.Update(t.Context(), *read))
+			fixture.MustDo(t, c.Get(t.Context(), client.ObjectKeyFromObject(lease), lease))
+			if plan.HoldsBeyondJSON(lease.ManagedFields) || plan.BeyondJSON(lease.Spec.RenewTime.Time) || plan.BeyondJSON(lease.Spec.AcquireTime.Time) {
+				t.Errorf("what it brought stands: %+v", lease)
+			}
+		})
 	}
 }

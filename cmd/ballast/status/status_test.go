@@ -111,7 +111,7 @@ func trippedAndCordoned(w *fixture.World) {
 		plan.AnnotationEnforcement: "off", plan.AnnotationRollback: "14", plan.AnnotationCordon: "2=2026-11-20T13:30:00Z,0=2026-11-20T11:59:59Z,x=1",
 	})
 	w.Pins = "stage-eu: 2\nlab: 99\n"
-	w.Turns(status.Planning, status.False, "Tripped", "ballast stopped itself after a wave that did harm; look into it, then: ballast resume")
+	w.Turns(status.Planning, status.False, "Tripped", "ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume")
 	w.Turns(status.Enforced, status.False, "BreakGlass", "a person switched it off by the annotation "+plan.AnnotationEnforcement)
 	w.Said.HeldUntil, w.Said.Candidate = fixture.Noon.Add(5*time.Minute), &status.Candidate{Replicas: 4, Moves: 2, Verdict: "better by 3%, and nothing is decided while ballast is frozen"}
 	eight := int32(8)

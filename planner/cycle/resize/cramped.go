@@ -12,13 +12,14 @@ import (
 // leftFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor leaves it for that again.
 const leftFor = 24 * time.Hour
 
-// stillLeaving is how long after a look clusters that leave are of the same rollout.
+// stillLeaving is how long after a look clusters that leave are of the same rollout, at least: a look may be left out.
 const stillLeaving = 5 * time.Minute
 
 // sameTry reports whether a rollout that has clusters leave was seen so short a while ago.
-func sameTry(c memory.Cramped, now time.Time) bool {
-	began := c.Tries > 0 || !c.Left.IsZero() && now.Sub(c.Left) < stillLeaving
-	return began && !c.Since.IsZero() && now.Sub(c.Since) < stillLeaving
+func (q Question) sameTry(c memory.Cramped) bool {
+	lasts := max(stillLeaving, 2*q.Interval+time.Minute)
+	began := c.Tries > 0 || !c.Left.IsZero() && q.Now.Sub(c.Left) < lasts
+	return began && !c.Since.IsZero() && q.Now.Sub(c.Since) < lasts
 }
 
 // leftFor is how long that is by the rules: what they want falls only once their delays are over.
@@ -46,10 +47,10 @@ func (q Question) cramped(w wishes) map[int]memory.Cramped {
 		if q.Givers[replica] && c.Left.IsZero() && c.Due(time.Duration(q.Size.MoveAway.After), q.Now) {
 			c.Tries, c.Since = c.Tries+1, q.Now
 		}
-		if q.Givers[replica] && sameTry(c, q.Now) { // also while a look says nothing
+		if q.Givers[replica] && q.sameTry(c) { // also while a look says nothing
 			c.Since = q.Now
 		}
-		if q.Leavers[replica] && sameTry(c, q.Now) {
+		if q.Leavers[replica] && q.sameTry(c) {
 			c.Tries, c.Left = 0, q.Now
 		}
 		has, known := q.hasOf(w, replica)

@@ -45,6 +45,9 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 		g.Next.Sizes, g.Next.Resources, s.Out.Memory.Sizes = nil, nil, resize.Released(s.In.Memory.Sizes, s.In.Now)
 		return
 	}
+	if s.In.Workload.ContainerGone { // nobody knows what the template gives it; that is told
+		return
+	}
 	if strangers := s.otherContainers(); len(strangers) > 0 {
 		s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "SizePolicyRefused", Message: fmt.Sprintf(
 			"size.policies name the containers %s, and the application-controller's is %q: take container out of those rules; "+
