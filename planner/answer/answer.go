@@ -53,6 +53,9 @@ func Unquoted(err error) error {
 		}
 	}
 	said.Message = words(said, refuser(s.Message))
+	if denies := s.Code >= 400 && s.Code < 500 && byDenial.MatchString(s.Message); denies && s.Reason == "" {
+		said.Reason = metav1.StatusReasonForbidden // a webhook that denies without a code is answered by 400 and no reason
+	}
 	return unquoted{&apierrors.StatusError{ErrStatus: said}}
 }
 
@@ -94,6 +97,7 @@ func words(s metav1.Status, by string) string {
 // Beginnings that the API server itself writes, of messages by which a write is refused.
 var (
 	byWebhook = regexp.MustCompile(`^(?:admission webhook|Internal error occurred: failed calling webhook) "([a-z0-9.-]{1,253})"`)
+	byDenial  = regexp.MustCompile(`^admission webhook "[a-z0-9.-]{1,253}" denied the request`)
 	byPolicy  = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: ValidatingAdmissionPolicy '([a-z0-9.-]{1,253})'`)
 	byRights  = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: User "`)
 )

@@ -25,12 +25,19 @@ func TestAStoppedFleetComesBackByItsScale(t *testing.T) {
 	resource := schema.GroupResource{Group: "apps", Resource: "statefulsets"}
 	forbidden := apierrors.NewForbidden(resource, "c", nil)
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, "c", nil)
+	says := func(code int32, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
+	}
+	denied, absent := says(400, `admission webhook "a.example.com" denied the request: no`), says(500, `Internal error occurred: failed calling webhook "a.example.com": no endpoints`)
 	for name, test := range map[string]struct {
 		stands, asks int32
 		refusal      error
 		want         []string
 	}{
 		"it was stopped, and a policy refuses the rest": {0, 3, forbidden, []string{`scale {"metadata":{"resourceVersion":"999","uid":"u"},"spec":{"replicas":3}}`}},
+		"a webhook refuses the rest, without a code":    {0, 3, denied, []string{`scale {"metadata":{"resourceVersion":"999","uid":"u"},"spec":{"replicas":3}}`}},
+		"somebody's webhook is away":                    {0, 3, absent, []string{`scale {"metadata":{"resourceVersion":"999","uid":"u"},"spec":{"replicas":3}}`}},
+		"a webhook refuses, and it runs":                {3, 5, denied, nil},
 		"the API server cannot read it back":            {0, 3, invalid, []string{`scale {"metadata":{"resourceVersion":"999","uid":"u"},"spec":{"replicas":3}}`}},
 		"the API server is away":                        {0, 3, apierrors.NewServiceUnavailable("away"), nil},
 		"it runs, and is to grow":                       {3, 5, forbidden, nil},

@@ -24,16 +24,18 @@ func TestWhatIsRefusedForGood(t *testing.T) {
 		err  error
 		want string
 	}{
-		"none":                {nil, ""},
-		"a rule":              {apierrors.NewForbidden(secrets, "a", errors.New("a policy")), "Forbidden" + left},
-		"another's write":     {apierrors.NewConflict(secrets, "a", errors.New("it changed")), "Conflict" + left},
-		"a body":              {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "RequestEntityTooLarge" + left},
-		"etcd's bound":        {says(500, "etcdserver: request is too large"), "RequestEntityTooLarge" + left},
-		"its client's bound":  {says(500, "rpc error: code = ResourceExhausted desc = grpc: trying to send message larger than max (2097306 vs. 2097152)"), "RequestEntityTooLarge" + left},
-		"etcd without leader": {says(500, "etcdserver: leader changed"), ""},
-		"busy":                {apierrors.NewTooManyRequests("later", 1), ""},
-		"a timeout":           {apierrors.NewTimeoutError("too long", 1), ""},
-		"no answer":           {context.DeadlineExceeded, ""},
+		"none":                   {nil, ""},
+		"a rule":                 {apierrors.NewForbidden(secrets, "a", errors.New("a policy")), "Forbidden" + left},
+		"a webhook's":            {says(400, `admission webhook "validate.kyverno.svc-fail" denied the request: it is protected`), `code 400 by webhook validate.kyverno.svc-fail` + left},
+		"a webhook that is away": {says(500, `Internal error occurred: failed calling webhook "a.example.com": no endpoints`), ""},
+		"another's write":        {apierrors.NewConflict(secrets, "a", errors.New("it changed")), "Conflict" + left},
+		"a body":                 {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "RequestEntityTooLarge" + left},
+		"etcd's bound":           {says(500, "etcdserver: request is too large"), "RequestEntityTooLarge" + left},
+		"its client's bound":     {says(500, "rpc error: code = ResourceExhausted desc = grpc: trying to send message larger than max (2097306 vs. 2097152)"), "RequestEntityTooLarge" + left},
+		"etcd without leader":    {says(500, "etcdserver: leader changed"), ""},
+		"busy":                   {apierrors.NewTooManyRequests("later", 1), ""},
+		"a timeout":              {apierrors.NewTimeoutError("too long", 1), ""},
+		"no answer":              {context.DeadlineExceeded, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if why, refused := Refusal(test.err); why != test.want || refused != (test.want != "") {

@@ -42,7 +42,8 @@ func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.
 		return errUnchanged
 	}
 	if err := a.patchWorkload(ctx, target, live, ops, s); err != nil {
-		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		said := answer.Unquoted(err)
+		if refused := apierrors.IsForbidden(said) || apierrors.IsInvalid(said); refused || answer.Webhook(err) != "" {
 			a.bringBack(ctx, live, s.Replicas)
 		}
 		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, answer.Unquoted(err))

@@ -242,6 +242,10 @@ func TestWhatIsNotHeldIsSaid(t *testing.T) {
 			s.refuses["Secret c000"], s.refuses["Secret c001"] = full, forbidden
 			s.shard("c002", "1")
 		}, 4, []string{`clusters.ballast.argoproj.io let a wrong shard of Secret "c002" pass a dry-run`}},
+		"one that another's webhook denies without a code": {nil, func(s *server) {
+			s.refuses["Secret c000"] = denied
+			s.shard("c001", "1")
+		}, 4, []string{`clusters.ballast.argoproj.io let a wrong shard of Secret "c001" pass a dry-run`}},
 		"no Secret takes a write": {nil, func(s *server) {
 			s.refuses["Secret c000"], s.refuses["Secret c001"], s.refuses["Secret c002"] = forbidden, forbidden, full
 		}, 4, []string{`clusters.ballast.argoproj.io could not be asked: ` + answer.Unquoted(full).Error()}},
@@ -288,6 +292,7 @@ var (
 	gone      = apierrors.NewNotFound(schema.GroupResource{Resource: "objects"}, "Secret c002")
 	full      = apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "c000", field.ErrorList{field.Invalid(field.NewPath("patch"), canary, canary)})
 	forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "c000", errors.New(canary))
+	denied    = &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: `admission webhook "validate.kyverno.svc-fail" denied the request: ` + canary}}
 	ours      = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Message: `admission webhook "clusters.ballast.argoproj.io" denied the request: ` + canary}}
 )
 

@@ -151,6 +151,7 @@ func TestAFullKeySecretIsToldWithItsMend(t *testing.T) {
 func TestAKeyThatIsRefusedIsNone(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "ballast-plan-key", errors.New("by a policy")),
+		"denied":    &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: `admission webhook "a.example.com" denied the request: no`}},
 		"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "ballast-plan-key", nil),
 	} {
 		s, c := keyed(keySecret("1", nil))

@@ -28,7 +28,7 @@ var day = []float64{1, 1, 1, 1.02, 1, 1.3, 1.8, 2.6, 4, 6, 6, 5.9, 6, 5.95, 6, 5
 
 const fifty = 50
 
-// examples are those of CPVPS's and HVPA's documents, each as its manifest has it.
+// examples are after those of CPVPS's and HVPA's documents and vectors; some have other numbers than a document has, and not all are here.
 func examples() []struct{ name, manifest string } {
 	cpvps := func(function, smoothing string) string {
 		return "kind: ScalingPolicy\nmetadata: {name: controller}\nspec:\n  containers: [{name: c, resources: {requests: [" +

@@ -1,46 +1,53 @@
 package plan
 
 import (
-	"bytes"
 	"strings"
 	"testing"
+	"time"
 
-	"ballast/cmd/ballast/fixture"
-	"ballast/planner/calibrate"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
 	"ballast/planner/config"
-	"ballast/planner/cycle"
-	"ballast/planner/cycle/explain"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/evaluate"
 )
 
-// What memory bounds is told of the fleet, of each move, and of each replica that a cluster could be on.
-func TestMemoryGolden(t *testing.T) {
-	in := seenCycle(t, "elected-move")
-	in.Config.Partition, in.Config.Evaluate = config.Default().Partition, config.Default().Evaluate
-	capacity := config.Bytes("2.25Gi")
-	in.Config.Index.Dimensions = &config.Dimensions{Memory: &config.Memory{Weights: map[string]config.Bytes{"apps": "10Mi"}, Base: "256Mi", Capacity: &capacity, LimitShare: "0.8"}}
-	out := cycle.Run(in)
-	var text bytes.Buffer
-	fixture.MustDo(t, writePlanTable(&text, in, out, false))
-	for _, name := range []string{"c008", "c001"} {
-		e, err := explain.Cluster(in, out, name)
-		fixture.MustDo(t, err)
-		text.WriteString("\n$ ballast explain " + name + "\n")
-		fixture.MustDo(t, explained{e}.WriteTable(&text))
+// TestThePlanGoesByAllThatTheLeaderRemembers, as the next leader would: "would" is what will be. What cannot be read is told.
+func TestThePlanGoesByAllThatTheLeaderRemembers(t *testing.T) {
+	noon := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	left := memory.Memory{HoldOff: noon, Savings: evaluate.Savings{At: noon, Of: map[int]float64{3: 0.5}}}
+	parts, stale := left.Parts(nil)
+	if len(stale) > 0 {
+		t.Fatal(stale)
 	}
-	var json bytes.Buffer
-	fixture.MustDo(t, writePlanJSON(&json, in, out))
-	_, memory, _ := strings.Cut(json.String(), `"memory": [`)
-	first, _, _ := strings.Cut(memory, "}")
-	text.WriteString("\n--- json, the first move\n" + first + "}\n")
-	fixture.Golden(t, "memory", text.String())
-}
-
-func TestWhatWasLearnedIsTold(t *testing.T) {
-	heldOut := 0.91
-	got := learned(calibrate.Fit{Samples: 48, Pods: 3, R2: 0.934, HeldOut: &heldOut, Base: 250 << 20, Margin: 90 << 20, Per: map[string]float64{"objects": 2048, "apps": 30000}})
-	want := "Learned of 48 samples of 3 pods (R2 0.93, 0.91 of each pod by the others): one more takes 29.3 KiB of apps, 2 KiB of objects; " +
-		"a replica without any cluster takes 250 MiB, and up to 90 MiB are left free for what that is off by."
-	if got != want {
-		t.Errorf("%s\nwant %s", got, want)
+	read := func(parts map[string][]byte) (memory.Memory, error) {
+		cfg := config.Default()
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: cfg.Plan.History}, BinaryData: parts}
+		return readMemory(t.Context(), fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(cm).Build(), cfg)
+	}
+	got, err := read(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{left.HoldOff, left.Savings.Of}, []any{got.HoldOff, got.Savings.Of}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var told []string
+	for name := range parts {
+		broken := map[string][]byte{name: []byte("no part")}
+		if _, err := read(broken); err == nil {
+			t.Errorf("nobody reads %s", name)
+		} else {
+			told = append(told, err.Error())
+		}
+	}
+	for _, part := range []string{"the votes", "the last good values", "what limits changes", "what was known of moves", "what was known of the fleet"} {
+		if !strings.Contains(strings.Join(told, "\n"), "reading "+part+": ") {
+			t.Errorf("%s: not among %q", part, told)
+		}
 	}
 }

@@ -306,11 +306,10 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	}
 	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
 	in.PinProblems, in.Discovered.AcceptDiscovery = doc.PinProblems, doc.AcceptDiscovery
-	saved, err := readSaved(ctx, c, cfg)
-	if err != nil {
+	if in.Memory, err = readMemory(ctx, c, cfg); err != nil {
 		say.To(progress, "note: what the leader remembers is not known whole, moves that were made already may not be counted: %v\n", err)
 	}
-	in.Memory = saved.Memory()
+	in.Rebase = doc.Rebase
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
 	}
@@ -331,15 +330,16 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	return in, nil
 }
 
-// readSaved is what the leader remembers; nothing where no leader ever saved anything.
-func readSaved(ctx context.Context, c client.Client, cfg config.PlannerConfig) (memory.Saved, error) {
+// readMemory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes old; nothing where no
+// leader ever saved anything.
+func readMemory(ctx context.Context, c client.Client, cfg config.PlannerConfig) (memory.Memory, error) {
 	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
 		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
 	if err != nil {
-		return memory.Saved{}, err
+		return memory.Memory{}, err
 	}
-	saved, problems := memory.OfSaved(h.Parts)
-	return saved, errors.Join(problems...)
+	known, problems := memory.Of(h.Parts)
+	return known, errors.Join(problems...)
 }
 
 // saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many

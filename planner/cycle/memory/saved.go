@@ -23,12 +23,6 @@ type Saved struct {
 	Counts   Counts
 }
 
-// Memory is what of it a cycle goes by.
-func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence, Limit: s.Limit, Taken: s.Taken, Sizes: s.Sizes,
-		Counts: s.Counts}
-}
-
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
 func OfSaved(parts map[string][]byte) (Saved, []error) {
 	asked := map[string][]byte{}

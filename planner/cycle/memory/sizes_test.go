@@ -32,7 +32,7 @@ func TestWhatIsKnownOfSizesSurvivesALeader(t *testing.T) {
 		t.Errorf("(stale %v, dropped %v, -want +got):\n%s", stale, dropped, diff)
 	}
 	saved, _ := OfSaved(parts)
-	if diff := cmp.Diff(m.Sizes, saved.Memory().Sizes, cmpopts.EquateApproxTime(0)); diff != "" {
+	if diff := cmp.Diff(m.Sizes, saved.Sizes, cmpopts.EquateApproxTime(0)); diff != "" {
 		t.Errorf("for commands (-want +got):\n%s", diff)
 	}
 	if _, there := parts[partSizes]; !there {
