@@ -32,9 +32,9 @@ func (b *bed) unpatchable(o client.Object, name string) {
 	b.must(b.client.Patch(b.ctx, o, client.RawPatch(types.MergePatchType, []byte(beyondJSON))))
 }
 
-// TestNoPatchKeepsTheFleetStopped: somebody makes the plan ConfigMap one that nobody can patch, while rollout.x0y has
-// stopped every replica.
-func TestNoPatchKeepsTheFleetStopped(t *testing.T) {
+// comesBack has somebody meddle once while rollout.x0y has stopped every replica, and sees that the fleet comes back, a replica larger.
+func comesBack(t *testing.T, meddles func(*bed)) {
+	t.Helper()
 	b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1)
 	b.config.Rollout.Live, b.config.Rollout.Default = nil, nil
 	b.config.Rollout.X0Y = &config.X0YRollout{}
@@ -46,13 +46,19 @@ func TestNoPatchKeepsTheFleetStopped(t *testing.T) {
 		b.cycles(l, 1)
 		if b.plan().Replicas == 0 && !stopped {
 			stopped = true
-			b.unpatchable(&corev1.ConfigMap{}, b.config.Plan.ConfigMap)
+			meddles(b)
 		}
 	}
 	p := b.plan()
 	if runs := *b.workload().Spec.Replicas; !stopped || runs != 4 || p.Replicas != 4 || p.Rollout != nil {
 		t.Errorf("stopped %t; the workload has %d replicas and the plan %d, rollout %v", stopped, runs, p.Replicas, p.Rollout)
 	}
+}
+
+// TestNoPatchKeepsTheFleetStopped: somebody makes the plan ConfigMap one that nobody can patch, while rollout.x0y has
+// stopped every replica.
+func TestNoPatchKeepsTheFleetStopped(t *testing.T) {
+	comesBack(t, func(b *bed) { b.unpatchable(&corev1.ConfigMap{}, b.config.Plan.ConfigMap) })
 }
 
 // TestPeopleCanPatchThePlanAtRest: where nothing is to be planned the planner mends it all the same.
@@ -158,29 +164,13 @@ func TestNothingOfTheWorkloadKeepsTheFleetStopped(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1)
-			b.config.Rollout.Live, b.config.Rollout.Default = nil, nil
-			b.config.Rollout.X0Y = &config.X0YRollout{}
-			l, _ := b.start()
-			b.cycles(l, 2)
-			b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c000: 3\n" })
-			stopped := false
-			for range 30 {
-				b.cycles(l, 1)
-				if b.plan().Replicas == 0 && !stopped {
-					stopped = true
-					set := b.workload()
-					b.must(bring(b, set))
-					err := b.client.Patch(b.ctx, b.workload(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)))
-					if name != noContainer && !apierrors.IsInvalid(err) {
-						t.Errorf("a usual patch of the workload: %v, want Invalid", err)
-					}
+			comesBack(t, func(b *bed) {
+				b.must(bring(b, b.workload()))
+				err := b.client.Patch(b.ctx, b.workload(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)))
+				if name != noContainer && !apierrors.IsInvalid(err) {
+					t.Errorf("a usual patch of the workload: %v, want Invalid", err)
 				}
-			}
-			p := b.plan()
-			if runs := *b.workload().Spec.Replicas; !stopped || runs != 4 || p.Replicas != 4 || p.Rollout != nil {
-				t.Errorf("stopped %t; the workload has %d replicas and the plan %d, rollout %v", stopped, runs, p.Replicas, p.Rollout)
-			}
+			})
 		})
 	}
 }

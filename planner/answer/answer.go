@@ -53,7 +53,8 @@ func Unquoted(err error) error {
 		}
 	}
 	said.Message = words(said, refuser(s.Message))
-	if denies := s.Code >= 400 && s.Code < 500 && byDenial.MatchString(s.Message); denies && s.Reason == "" {
+	clients := s.Code >= 400 && s.Code < 500
+	if s.Reason == "" && clients && byDenial.MatchString(s.Message) {
 		said.Reason = metav1.StatusReasonForbidden // a webhook that denies without a code is answered by 400 and no reason
 	}
 	return unquoted{&apierrors.StatusError{ErrStatus: said}}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
@@ -69,10 +70,11 @@ func (a *Applier) patchWorkload(ctx context.Context, target plan.Target, live co
 // workload takes no other write, whatever somebody made of it. What is left of the step is tried again, and says why it fails. Any other
 // number goes with its env, or not at all.
 func (a *Applier) bringBack(ctx context.Context, live controller, replicas *int) {
-	if stopped := live.Replicas != nil && *live.Replicas == 0; !stopped || replicas == nil || *replicas == 0 {
+	stopped, asked := ptr.Deref(live.Replicas, 1) == 0, ptr.Deref(replicas, 0)
+	if !stopped || asked == 0 {
 		return
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]int{"replicas": *replicas},
+	patch, err := json.Marshal(map[string]any{"spec": map[string]int{"replicas": asked},
 		"metadata": map[string]any{"uid": live.UID, "resourceVersion": live.ResourceVersion}})
 	if err == nil {
 		scale := client.RawPatch(types.MergePatchType, patch)

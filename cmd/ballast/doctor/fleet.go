@@ -85,7 +85,8 @@ func (s *seen) checkShards() (all []Finding) {
 		say.Plural(counts, "replica")), "adoption writes what is so; by hand: "+
 		s.kubectl(`patch secret NAME --type=merge -p '{"stringData":{"shard":"0"}}'`, beyond))
 	add(fixed, Warning, "immutable, so ballast cannot move the cluster", "make it again, for which Argo CD loses the cluster for a moment: "+
-		s.kubectl("get secret NAME -o json | jq 'del(.immutable, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", fixed))
+		s.kubectl("get secret NAME -o json | jq 'del(.immutable, .metadata.uid, .metadata.resourceVersion)' | "+
+			"kubectl replace --force -f -", fixed))
 	add(free, Warning, "annotated as unmanaged, so ballast leaves it where it is",
 		"where that is not meant: "+s.kubectl("annotate secret NAME "+plan.AnnotationUnmanaged+"-", free))
 	add(twins, Warning, "with a server that another Secret has, too: Argo CD goes by whichever it saw last, and ballast keeps them together",
@@ -200,9 +201,9 @@ func (s *seen) checkScrapes() []Finding {
 		}
 	}
 	if longest*scrapesAWindow > shortest {
-		return fault(fmt.Sprintf("a pod is scraped every %.0f s, and the shortest window of a query is %.0f s: "+
-			"a rate over fewer than %d scrapes is empty now and then",
-			longest, shortest, scrapesAWindow), fmt.Sprintf("scrape every %.0f s or more often: interval: %[1]vs in the ServiceMonitor or PodMonitor "+
+		seen := fmt.Sprintf("a pod is scraped every %.0f s, and the shortest window of a query is %.0f s: "+
+			"a rate over fewer than %d scrapes is empty now and then", longest, shortest, scrapesAWindow)
+		return fault(seen, fmt.Sprintf("scrape every %.0f s or more often: interval: %[1]vs in the ServiceMonitor or PodMonitor "+
 			"of its pods (Helm: controller.metrics.serviceMonitor.interval)", math.Floor(shortest/scrapesAWindow)))
 	}
 	return ok("every %.0f s, the shortest window of a query is %.0f s", longest, shortest)

@@ -180,7 +180,8 @@ func (s *seen) checkLeader() (all []Finding) {
 			good = status.False
 		}
 		told := c.Type == status.Enforced && s.webhook != nil // beside the webhook
-		if c.Status == good || c.Type == status.Progressing || c.Reason == status.Observing || told {
+		asItShouldBe := c.Status == good || c.Type == status.Progressing || c.Reason == status.Observing
+		if asItShouldBe || told {
 			continue
 		}
 		all = append(all, Finding{Result: Warning,

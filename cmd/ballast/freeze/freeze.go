@@ -64,9 +64,9 @@ func NewResumeCommand() *cobra.Command {
 
 ballast stops itself when a wave of moves is followed within 15 minutes by a cluster without an owner, a replica killed for its
 memory, or one that reconciles much slower; and when the same rollout fails for the third time in a day. Then it begins nothing by
-itself any more but failovers, sizes that grow in place and what follows an autoscaler, and after a kill for memory not even those, until a person has looked: the annotation
-ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, with the freeze that it ends, too, if
-somebody froze it beside, asks, and takes both away. The moves of that wave stay; "ballast rollback" takes them back, before as
+itself any more until a person has looked, but for failovers, sizes that grow in place and what follows an autoscaler. After a kill
+for memory there are no failovers either. The annotation ballast.argoproj.io/tripped on the plan ConfigMap says what happened.
+resume shows it, with the freeze that it ends, too, if somebody froze it beside, asks, and takes both away. The moves of that wave stay; "ballast rollback" takes them back, before as
 well as after.
 
 It needs get and patch on that ConfigMap.`,

@@ -37,7 +37,8 @@ are old ones: of a fleet that became another one, or that a version of Argo CD c
 Afterwards the fleet's load is 1 again. Clusters move where the weights of the metrics changed by it, and only as any other
 levelling does: once the moves pay (or by votes, with evaluate.mostWanted), within the move budget. It is done once a day at most,
 once the metrics were believed for three hours and ten minutes, while no rollout is under way, and not while partition.capacity or
-size.weights are set, which are shares of them. The plan's reason says the old numbers and the new ones, and --undo brings the old ones back.
+size.weights are set, which are shares of them. The plan's reason says the old numbers and the new ones, and --undo brings the old
+ones back.
 
 It is the annotation ballast.argoproj.io/rebase: "true" on the plan ConfigMap, or "undo", which the planner takes away when it is
 done.

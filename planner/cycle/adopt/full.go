@@ -28,7 +28,8 @@ func SayFull(g *ground.Ground, target map[string]int, capacity plan.Load, loads 
 	}
 	for replica, b := range binsOf(g, target, loads) {
 		was := slices.Contains(before, replica)
-		full := most > 0 && b.Clusters >= most || memory.full(int64(b.Memory), was) || load.full(int64(b.Load), was)
+		many := most > 0 && b.Clusters >= most
+		full := many || memory.full(int64(b.Memory), was) || load.full(int64(b.Load), was)
 		if full && len(g.Next.Full) < mostListed {
 			g.Next.Full = append(g.Next.Full, replica)
 		}
