@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/diff"
@@ -48,10 +49,11 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 	sized := len(s.Resources.Requests)+len(s.Resources.Limits) > 0
 	if s.ControllerReplicas != nil || sized {
 		index := slices.IndexFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
-		if index < 0 && len(ops) == 0 {
+		comesBack := len(ops) > 0 && ptr.Deref(w.Replicas, 1) == 0
+		if index < 0 && !comesBack {
 			return nil, fmt.Errorf("finding container %q in the workload's pod template: there is none", container)
 		}
-		if index >= 0 { // else its replicas are written all the same: a fleet at 0 comes back whatever somebody made of the template
+		if index >= 0 { // else a fleet at 0 comes back, whatever somebody made of the template; any other number goes with its env
 			ops = append(ops, containerOps(w.Template.Spec.Containers[index], index, s)...)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ballast/planner/diff"
 	"ballast/planner/plan"
@@ -29,8 +30,13 @@ func TestWorkloadOps(t *testing.T) {
 		want   []op
 		err    string
 	}{
-		"as it is":              {func(*controller) {}, step, append(append(head[:2:2], replicas), own...), ""},
-		"without its container": {func(w *controller) { w.Template.Spec.Containers[1].Name = "other" }, step, append(head[:2:2], replicas), ""},
+		"as it is": {func(*controller) {}, step, append(append(head[:2:2], replicas), own...), ""},
+		"without its container, and the fleet is stopped": {func(w *controller) {
+			w.Template.Spec.Containers[1].Name, w.Replicas = "other", ptr.To(int32(0))
+		}, step, append(head[:2:2], replicas), ""},
+		"without its container, and the fleet runs": {func(w *controller) {
+			w.Template.Spec.Containers[1].Name, w.Replicas = "other", ptr.To(int32(3))
+		}, step, nil, `finding container "main" in the workload's pod template: there is none`},
 		"without its container, and nothing else to write": {func(w *controller) { w.Template.Spec.Containers[1].Name = "other" }, diff.PatchWorkload{ControllerReplicas: &env}, nil,
 			`finding container "main" in the workload's pod template: there is none`},
 		"with a time that JSON does not have in its status": {func(w *controller) {
