@@ -42,7 +42,7 @@ build: ## bin/ballast
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=$(VERSION) -X ballast/cmd/ballast/version.commit=$(COMMIT)" -o bin/ballast ./cmd/ballast
 
 binaries: ## the control plane the tests and the demo run on, built once into the cache
-	@go run ./e2e/plane/cmd/assets > /dev/null
+	@go run ./e2e/assets/cmd/assets > /dev/null
 
 demo: ## the main job on a real control plane; KEEP=1 leaves it up
 	@go run ./e2e/demo $(if $(KEEP),--keep)
@@ -141,7 +141,7 @@ sizes: ## the figures and the picture of docs/sizing.md, by ballast replay: the 
 	go run ./cmd/ballast $(SIZED) -o svg > docs/sizing/day.svg
 
 manifests: ## print what the quick start applies
-	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
+	@$$(go run ./e2e/assets/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
 
 verify: ## tidy modules, formatted code, nothing large, clean tree
 	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd e2e/helm e2e/page; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/config"
 )
 
@@ -78,7 +78,7 @@ func TestTheTemplatesAreMadeOfTheBase(t *testing.T) {
 // helm is Helm's own command, built of its module.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	h, err := plane.BuildHelm(t.Context(), os.Stderr)
+	h, err := assets.BuildHelm(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

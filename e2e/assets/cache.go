@@ -1,4 +1,4 @@
-package plane
+package assets
 
 import (
 	"bytes"
@@ -105,14 +105,4 @@ func cacheDir() (string, error) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// tail is the end of a text, where commands say why they failed.
-func tail(s string) string {
-	const limit = 2000
-	s = strings.TrimSpace(s)
-	if len(s) <= limit {
-		return s
-	}
-	return "..." + s[len(s)-limit:]
 }

@@ -1,4 +1,5 @@
-package plane
+// Package resize answers changes of pods' sizes as their nodes do.
+package resize
 
 import (
 	"context"
@@ -17,28 +18,31 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 )
 
-// resizer plays the nodes' part in changes of a pod's size: it gives a pod what it asks for where the node has room
+// Resizer plays the nodes' part in changes of a pod's size: it gives a pod what it asks for where the node has room
 // (PodResizeInProgress, then done), puts it off while other pods have the room (PodResizePending, Deferred), and refuses
 // what the node never has (PodResizePending, Infeasible), by the node's allocatable: the API server asks for no more itself.
 // A node annotated plane.ballast/resizes=refused refuses every change, as a kubelet with a static CPU manager does. The resizer
-// writes the status of simulated pods; those with a process have it from the kubelet of this package, which asks here.
-type resizer struct {
-	plane *Plane
-	pods  listers.PodLister
-	nodes listers.NodeLister
-	queue workqueue.TypedRateLimitingInterface[string]
+// writes the status of simulated pods; those with a process have it from their kubelet, which asks here.
+type Resizer struct {
+	Options
+	life   context.Context // it works until then
+	ending sync.WaitGroup
+	pods   listers.PodLister
+	nodes  listers.NodeLister
+	queue  workqueue.TypedRateLimitingInterface[string]
 
 	mu    sync.Mutex
-	given map[types.UID]*grant
+	given map[types.UID]*Grant
 }
 
-// grant is what a pod's containers have, in their order, and what its node says of what they ask for.
-type grant struct {
+// Grant is what a pod's containers have, in their order, and what its node says of what they ask for.
+type Grant struct {
 	node      string
 	has       []corev1.ResourceRequirements
 	allocated []corev1.ResourceRequirements
@@ -51,40 +55,50 @@ const resizesAnnotation = "plane.ballast/resizes"
 // actuation is how long a container takes to have what its node has set aside for it.
 const actuation = 200 * time.Millisecond
 
-// startResizer returns when it sees pods and nodes.
-func (p *Plane) startResizer(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(p.client, 0)
+// Options say whose pods these are.
+type Options struct {
+	Client kubernetes.Interface
+	// HasProcess reports whether a pod's status is somebody else's to write.
+	HasProcess func(*corev1.Pod) bool
+	Log        func(format string, args ...any)
+}
+
+// Start returns when it sees pods and nodes. ctx bounds the call, life the resizer.
+func Start(ctx, life context.Context, o Options) (*Resizer, error) {
+	factory := informers.NewSharedInformerFactory(o.Client, 0)
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
-	r := &resizer{plane: p, pods: pods.Lister(), nodes: nodes.Lister(), given: map[types.UID]*grant{},
+	r := &Resizer{Options: o, life: life, pods: pods.Lister(), nodes: nodes.Lister(), given: map[types.UID]*Grant{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())}
 	onPod, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: r.enqueue, UpdateFunc: func(_, o any) { r.enqueue(o) }, DeleteFunc: r.forget,
 	})
 	if err != nil {
-		return fmt.Errorf("watching pods for their sizes: %w", err)
+		return nil, fmt.Errorf("watching pods for their sizes: %w", err)
 	}
 	onNode, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: r.nodeChanged})
 	if err != nil {
-		return fmt.Errorf("watching nodes for their room: %w", err)
+		return nil, fmt.Errorf("watching nodes for their room: %w", err)
 	}
-	p.resizer = r
-	factory.Start(p.ctx.Done())
+	factory.Start(life.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), onPod.HasSynced, onNode.HasSynced) {
-		return fmt.Errorf("watching pods for their sizes: %w", ctx.Err())
+		return nil, fmt.Errorf("watching pods for their sizes: %w", ctx.Err())
 	}
-	context.AfterFunc(p.ctx, r.queue.ShutDown)
-	r.plane.background.Go(r.work)
-	return nil
+	context.AfterFunc(life, r.queue.ShutDown)
+	r.ending.Go(r.work)
+	return r, nil
 }
 
-func (r *resizer) enqueue(o any) {
+// Wait returns when the work has ended, after life has.
+func (r *Resizer) Wait() { r.ending.Wait() }
+
+func (r *Resizer) enqueue(o any) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
 		r.queue.Add(key)
 	}
 }
 
 // forget gives back what a pod had: another may have it.
-func (r *resizer) forget(o any) {
+func (r *Resizer) forget(o any) {
 	if t, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = t.Obj
 	}
@@ -95,14 +109,14 @@ func (r *resizer) forget(o any) {
 	r.enqueueNode(pod.Spec.NodeName)
 }
 
-func (r *resizer) nodeChanged(old, now any) {
+func (r *Resizer) nodeChanged(old, now any) {
 	was, is := old.(*corev1.Node), now.(*corev1.Node)
 	if !equality.Semantic.DeepEqual(was.Status.Allocatable, is.Status.Allocatable) || refuses(was) != refuses(is) {
 		r.enqueueNode(is.Name)
 	}
 }
 
-func (r *resizer) enqueueNode(node string) {
+func (r *Resizer) enqueueNode(node string) {
 	pods, err := r.pods.List(labels.Everything())
 	if err != nil { // a cache's list does not fail
 		return
@@ -114,7 +128,7 @@ func (r *resizer) enqueueNode(node string) {
 	}
 }
 
-func (r *resizer) work() {
+func (r *Resizer) work() {
 	for {
 		key, ended := r.queue.Get()
 		if ended {
@@ -130,7 +144,7 @@ func (r *resizer) work() {
 }
 
 // one looks at a pod and reports whether that is done with.
-func (r *resizer) one(key string) bool {
+func (r *Resizer) one(key string) bool {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return true
@@ -147,20 +161,20 @@ func (r *resizer) one(key string) bool {
 	if inProgress(g.condition) {
 		r.queue.AddAfter(key, actuation)
 	}
-	if hasProcess(pod) || len(pod.Status.ContainerStatuses) != len(pod.Spec.Containers) {
+	if r.HasProcess(pod) || len(pod.Status.ContainerStatuses) != len(pod.Spec.Containers) {
 		return true
 	}
 	return r.report(pod, g)
 }
 
 // answer decides on what a pod asks for. The first time it has been scheduled with that, and has it.
-func (r *resizer) answer(pod *corev1.Pod, node *corev1.Node) grant {
+func (r *Resizer) answer(pod *corev1.Pod, node *corev1.Node) Grant {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	asks := requirements(pod)
 	g := r.given[pod.UID]
 	if g == nil {
-		g = &grant{node: pod.Spec.NodeName, has: asks, allocated: asks}
+		g = &Grant{node: pod.Spec.NodeName, has: asks, allocated: asks}
 		r.given[pod.UID] = g
 	}
 	switch {
@@ -181,7 +195,7 @@ func (r *resizer) answer(pod *corev1.Pod, node *corev1.Node) grant {
 func refuses(node *corev1.Node) bool { return node.Annotations[resizesAnnotation] == "refused" }
 
 // others is what the node's other pods have.
-func (r *resizer) others(pod *corev1.Pod) corev1.ResourceList {
+func (r *Resizer) others(pod *corev1.Pod) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for uid, g := range r.given {
 		if uid != pod.UID && g.node == pod.Spec.NodeName {
@@ -191,7 +205,7 @@ func (r *resizer) others(pod *corev1.Pod) corev1.ResourceList {
 	return sum
 }
 
-// refusal is a node's answer to requests that it cannot grant, in a kubelet's words; nil where it can.
+// refusal is a node's answer to requests that it cannot Grant, in a kubelet's words; nil where it can.
 func refusal(asks, others, allocatable corev1.ResourceList) *corev1.PodCondition {
 	var waits *corev1.PodCondition
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
@@ -213,19 +227,19 @@ func pending(reason, format string, args ...any) *corev1.PodCondition {
 
 func inProgress(c *corev1.PodCondition) bool { return c != nil && c.Type == corev1.PodResizeInProgress }
 
-// of is what a pod has; a pod that was not seen yet has what it asks for.
-func (r *resizer) of(pod *corev1.Pod) grant {
+// Of is what a pod has; a pod that was not seen yet has what it asks for.
+func (r *Resizer) Of(pod *corev1.Pod) Grant {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if g := r.given[pod.UID]; g != nil {
 		return *g
 	}
 	asks := requirements(pod)
-	return grant{has: asks, allocated: asks}
+	return Grant{has: asks, allocated: asks}
 }
 
-// dress says in container statuses what they have. It reports whether that is new.
-func (g grant) dress(statuses []corev1.ContainerStatus) (news bool) {
+// Dress says in container statuses what they have. It reports whether that is new.
+func (g Grant) Dress(statuses []corev1.ContainerStatus) (news bool) {
 	for i := range statuses[:min(len(statuses), len(g.has))] {
 		s := &statuses[i]
 		if s.Resources == nil || !equality.Semantic.DeepEqual(*s.Resources, g.has[i]) || !equality.Semantic.DeepEqual(s.AllocatedResources, g.allocated[i].Requests) {
@@ -235,8 +249,8 @@ func (g grant) dress(statuses []corev1.ContainerStatus) (news bool) {
 	return news
 }
 
-// conditions is the strategic merge patch that leaves a pod with the grant's condition alone, of the two.
-func (g grant) conditions(pod *corev1.Pod) []any {
+// Conditions is the strategic merge patch that leaves a pod with the grant's condition alone, of the two.
+func (g Grant) Conditions(pod *corev1.Pod) []any {
 	out := []any{}
 	for _, kind := range []corev1.PodConditionType{corev1.PodResizePending, corev1.PodResizeInProgress} {
 		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
@@ -256,10 +270,10 @@ func (g grant) conditions(pod *corev1.Pod) []any {
 }
 
 // report writes a simulated pod's status, unless somebody else has written it meanwhile.
-func (r *resizer) report(pod *corev1.Pod, g grant) bool {
-	conditions := g.conditions(pod)
+func (r *Resizer) report(pod *corev1.Pod, g Grant) bool {
+	conditions := g.Conditions(pod)
 	statuses := slices.Clone(pod.Status.ContainerStatuses)
-	if !g.dress(statuses) && same(conditions, pod.Status.Conditions) {
+	if !g.Dress(statuses) && same(conditions, pod.Status.Conditions) {
 		return true
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -269,10 +283,10 @@ func (r *resizer) report(pod *corev1.Pod, g grant) bool {
 	if err != nil {
 		return true
 	}
-	_, err = r.plane.client.CoreV1().Pods(pod.Namespace).Patch(r.plane.ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(r.life, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	passing := apierrors.IsConflict(err) || apierrors.IsNotFound(err)
-	if err != nil && !passing && r.plane.ctx.Err() == nil {
-		r.plane.log.printf("pod %s/%s: writing its size: %v", pod.Namespace, pod.Name, err)
+	if err != nil && !passing && r.life.Err() == nil {
+		r.Log("pod %s/%s: writing its size: %v", pod.Namespace, pod.Name, err)
 	}
 	return err == nil || apierrors.IsNotFound(err)
 }
@@ -288,11 +302,6 @@ func same(patch []any, stand []corev1.PodCondition) bool {
 		}
 	}
 	return true
-}
-
-// hasProcess reports whether a pod has a process, and its status is the kubelet's to write.
-func hasProcess(pod *corev1.Pod) bool {
-	return pod.Labels[programLabel] != "" || pod.Labels["app.kubernetes.io/name"] == "ballast"
 }
 
 // requirements are what a pod's containers ask for, in order: cpu and memory, which change without a restart.

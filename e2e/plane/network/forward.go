@@ -1,4 +1,4 @@
-package plane
+package network
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// forward is the pods' way to each other: an HTTP proxy that the processes find by HTTP_PROXY. To a pod's address it
+// Forward is the pods' way to each other: an HTTP proxy that the processes find by HTTP_PROXY. To a pod's address it
 // goes by the Proxy, whose failures it therefore shares. Go's clients leave loopback addresses alone, and TLS has no
 // business here.
-type forward struct {
+type Forward struct {
 	server *http.Server
-	url    string
+	URL    string
 }
 
-func startForward(p *Proxy, host string) (*forward, error) {
+func StartForward(p *Proxy, host string) (*Forward, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listening for the pods' connections to each other: %w", err)
@@ -38,9 +38,9 @@ func startForward(p *Proxy, host string) (*forward, error) {
 		Transport: transport,
 		ErrorLog:  log.New(io.Discard, "", 0), // who asked is told, by a 502
 	}
-	f := &forward{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, url: (&url.URL{Scheme: "http", Host: l.Addr().String()}).String()}
+	f := &Forward{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, URL: (&url.URL{Scheme: "http", Host: l.Addr().String()}).String()}
 	go func() { _ = f.server.Serve(l) }()
 	return f, nil
 }
 
-func (f *forward) close() error { return f.server.Close() }
+func (f *Forward) Close() error { return f.server.Close() }

@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 )
 
 func main() {
@@ -22,14 +22,14 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b, err := plane.Build(ctx, os.Stderr)
+	b, err := assets.Build(ctx, os.Stderr)
 	if err != nil {
 		return err
 	}
-	if _, err := plane.BuildArgoCD(ctx, os.Stderr); err != nil {
+	if _, err := assets.BuildArgoCD(ctx, os.Stderr); err != nil {
 		return err
 	}
-	if _, err := plane.BuildHelm(ctx, os.Stderr); err != nil {
+	if _, err := assets.BuildHelm(ctx, os.Stderr); err != nil {
 		return err
 	}
 	fmt.Println(b.Dir)

@@ -1,4 +1,4 @@
-package plane
+package kubelet
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ballast/e2e/plane/identity"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -54,7 +56,7 @@ func (r *podRunner) writeMount(m corev1.VolumeMount, files map[string]file) erro
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		return replaceFile(path, f.data, f.mode)
+		return identity.ReplaceFile(path, f.data, f.mode)
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package plane
+package kubelet
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"ballast/e2e/plane/process"
+	"ballast/e2e/plane/resize"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +37,7 @@ func (s *podStatus) waiting(reason, message string) {
 	s.setReady(false)
 }
 
-// started: without a readiness probe startProbes makes it ready at once.
+// started: without a readiness probe package probe makes it ready at once.
 func (s *podStatus) started(at time.Time) {
 	s.reason, s.message, s.unready = "", "", ""
 	s.startedAt = at
@@ -56,9 +59,9 @@ func (s *podStatus) setReady(ready bool) {
 	s.ready = ready
 }
 
-func (s *podStatus) exited(c *child) {
+func (s *podStatus) exited(c *process.Child) {
 	s.last = &corev1.ContainerStateTerminated{
-		ExitCode: exitCode(c.err), Reason: "Error",
+		ExitCode: exitCode(c.Err), Reason: "Error",
 		StartedAt: metav1.NewTime(s.startedAt), FinishedAt: metav1.Now(),
 	}
 	if s.last.ExitCode == 0 {
@@ -86,17 +89,17 @@ func exitCode(err error) int32 {
 // deleted meanwhile is no fault.
 func (r *podRunner) report(ctx context.Context) {
 	pod := r.current()
-	patch, err := json.Marshal(map[string]any{"status": r.status.podPatch(pod, r.kubelet.plane.resizer.of(pod))})
+	patch, err := json.Marshal(map[string]any{"status": r.status.podPatch(pod, r.kubelet.Sizes.Of(pod))})
 	if err != nil || string(patch) == r.status.written && shownReady(pod) == r.status.ready {
 		return
 	}
-	pods := r.kubelet.plane.client.CoreV1().Pods(r.namespace)
+	pods := r.kubelet.Client.CoreV1().Pods(r.namespace)
 	_, err = pods.Patch(ctx, r.name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		r.status.written = string(patch)
 	case ctx.Err() == nil:
-		r.kubelet.plane.log.printf("pod %s/%s: writing its status: %v", r.namespace, r.name, err)
+		r.kubelet.Log("pod %s/%s: writing its status: %v", r.namespace, r.name, err)
 	}
 }
 
@@ -107,9 +110,9 @@ func shownReady(pod *corev1.Pod) bool {
 }
 
 // podPatch never takes a pod back to Pending: a restart is no new pod.
-func (s *podStatus) podPatch(pod *corev1.Pod, size grant) map[string]any {
-	containers, conditions := s.containers(pod), size.conditions(pod)
-	size.dress(containers)
+func (s *podStatus) podPatch(pod *corev1.Pod, size resize.Grant) map[string]any {
+	containers, conditions := s.containers(pod), size.Conditions(pod)
+	size.Dress(containers)
 	for _, c := range s.conditions(pod) {
 		conditions = append(conditions, c)
 	}

@@ -1,4 +1,6 @@
-package plane
+// Package identity makes who the parts and people of a plane are: certificates of
+// an authority of its own, and kubeconfigs.
+package identity
 
 import (
 	"crypto/ecdsa"
@@ -15,22 +17,22 @@ import (
 	"time"
 )
 
-// authority signs the certificates of one trust domain. Keys are P-256: making
+// Authority signs the certificates of one trust domain. Keys are P-256: making
 // an RSA key costs more than starting etcd.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  []byte
+type Authority struct {
+	Cert *x509.Certificate
+	Key  *ecdsa.PrivateKey
+	PEM  []byte
 }
 
-// pair is a certificate and its key, PEM.
-type pair struct{ cert, key []byte }
+// Pair is a certificate and its key, PEM.
+type Pair struct{ Cert, Key []byte }
 
 // validity outlives any demo. Half an hour of it lies in the past, for a clock
 // that was set back.
 const validity = 30 * 24 * time.Hour
 
-func newAuthority(name string) (*authority, error) {
+func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making the key of %q: %w", name, err)
@@ -46,7 +48,7 @@ func newAuthority(name string) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading authority %q back: %w", name, err)
 	}
-	return &authority{cert: cert, key: key, pem: encodePEM("CERTIFICATE", der)}, nil
+	return &Authority{Cert: cert, Key: key, PEM: encodePEM("CERTIFICATE", der)}, nil
 }
 
 func certificate(subject pkix.Name) *x509.Certificate {
@@ -59,17 +61,17 @@ func certificate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-// client signs an identity: the API server takes the user from the common name
+// Client signs an identity: the API server takes the user from the common name
 // and the groups from the organizations.
-func (a *authority) client(user string, groups ...string) (pair, error) {
+func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	template := certificate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
 }
 
-// server signs for hosts, which are names or addresses. etcd's peers use one
+// Server signs for hosts, which are names or addresses. etcd's peers use one
 // certificate in both roles, so it may be a client too.
-func (a *authority) server(name string, hosts ...string) (pair, error) {
+func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	template := certificate(pkix.Name{CommonName: name})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	for _, h := range hosts {
@@ -82,25 +84,25 @@ func (a *authority) server(name string, hosts ...string) (pair, error) {
 	return a.sign(template)
 }
 
-func (a *authority) sign(template *x509.Certificate) (pair, error) {
+func (a *Authority) sign(template *x509.Certificate) (Pair, error) {
 	name := template.Subject.CommonName
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, fmt.Errorf("making the key of %q: %w", name, err)
+		return Pair{}, fmt.Errorf("making the key of %q: %w", name, err)
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Cert, key.Public(), a.Key)
 	if err != nil {
-		return pair{}, fmt.Errorf("signing the certificate of %q: %w", name, err)
+		return Pair{}, fmt.Errorf("signing the certificate of %q: %w", name, err)
 	}
-	keyPEM, err := encodeKey(key)
+	keyPEM, err := EncodeKey(key)
 	if err != nil {
-		return pair{}, fmt.Errorf("encoding the key of %q: %w", name, err)
+		return Pair{}, fmt.Errorf("encoding the key of %q: %w", name, err)
 	}
-	return pair{cert: encodePEM("CERTIFICATE", der), key: keyPEM}, nil
+	return Pair{Cert: encodePEM("CERTIFICATE", der), Key: keyPEM}, nil
 }
 
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+func EncodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return nil, err
@@ -112,12 +114,12 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// write puts <name>.crt and <name>.key into the folder.
-func (p pair) write(dir, name string) error {
-	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.cert, 0o600); err != nil {
+// Write puts <name>.crt and <name>.key into the folder.
+func (p Pair) Write(dir, name string) error {
+	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o600); err != nil {
 		return fmt.Errorf("writing the certificate %q: %w", name, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".key"), p.key, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".key"), p.Key, 0o600); err != nil {
 		return fmt.Errorf("writing the key %q: %w", name, err)
 	}
 	return nil

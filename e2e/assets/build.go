@@ -1,4 +1,6 @@
-package plane
+// Package assets builds the binaries that tests and the demo run on, once, into a
+// cache: the control plane, Argo CD's part, and Helm.
+package assets
 
 import (
 	"bytes"
@@ -14,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ballast/e2e/plane/process"
 )
 
 // kubernetesVersion is what the Kubernetes commands say they are. It must name
@@ -28,15 +32,15 @@ const (
 // Names of the binaries in a Binaries folder. The first three are the ones
 // that controller-runtime's envtest looks for in KUBEBUILDER_ASSETS.
 const (
-	etcdBinary              = "etcd"
-	apiserverBinary         = "kube-apiserver"
-	kubectlBinary           = "kubectl"
-	controllerManagerBinary = "kube-controller-manager"
-	schedulerBinary         = "kube-scheduler"
-	kwokBinary              = "kwok"
-	certManagerBinary       = "cert-manager"
-	prometheusBinary        = "prometheus"
-	promtoolBinary          = "promtool"
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	Kubectl           = "kubectl"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kwok              = "kwok"
+	CertManager       = "cert-manager"
+	Prometheus        = "prometheus"
+	Promtool          = "promtool"
 )
 
 // component is one binary: which nested module of e2e/ builds it, and how.
@@ -66,15 +70,15 @@ type set struct {
 var planeSet = set{components: components, modules: []string{"kube", "prometheus", "tools"}, files: copyCertManagerCRDs, takes: 15 * time.Minute}
 
 var components = []component{
-	{apiserverBinary, "kube", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags()},
-	{prometheusBinary, "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", prometheusFlags()},
-	{controllerManagerBinary, "kube", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesFlags()},
-	{kubectlBinary, "kube", "k8s.io/kubernetes/cmd/kubectl", kubernetesFlags()},
-	{certManagerBinary, "tools", "./cert-manager", plainFlags()},
-	{kwokBinary, "tools", "sigs.k8s.io/kwok/cmd/kwok", plainFlags()},
-	{etcdBinary, "kube", "go.etcd.io/etcd/server/v3", plainFlags()},
-	{schedulerBinary, "kube", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesFlags()},
-	{promtoolBinary, "prometheus", "github.com/prometheus/prometheus/cmd/promtool", prometheusFlags()},
+	{APIServer, "kube", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags()},
+	{Prometheus, "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", prometheusFlags()},
+	{ControllerManager, "kube", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesFlags()},
+	{Kubectl, "kube", "k8s.io/kubernetes/cmd/kubectl", kubernetesFlags()},
+	{CertManager, "tools", "./cert-manager", plainFlags()},
+	{Kwok, "tools", "sigs.k8s.io/kwok/cmd/kwok", plainFlags()},
+	{Etcd, "kube", "go.etcd.io/etcd/server/v3", plainFlags()},
+	{Scheduler, "kube", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesFlags()},
+	{Promtool, "prometheus", "github.com/prometheus/prometheus/cmd/promtool", prometheusFlags()},
 }
 
 // buildEnv makes a build independent of the caller's settings: a workspace,
@@ -259,7 +263,7 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("running go %s: %w: %s", args[0], err, tail(stderr.String()))
+		return nil, fmt.Errorf("running go %s: %w: %s", args[0], err, process.Tail(stderr.String()))
 	}
 	return stdout.Bytes(), nil
 }

@@ -1,13 +1,9 @@
-package plane
+package assets
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -31,6 +27,9 @@ type ArgoCD struct {
 func (a ArgoCD) ApplicationController() string {
 	return filepath.Join(a.dir, "bin", applicationControllerBinary)
 }
+
+// Redis is the binary that StartRedis runs.
+func (a ArgoCD) Redis() string { return filepath.Join(a.dir, "bin", redisBinary) }
 
 // Views is the program that answers whose a cluster is by Argo CD's sharding
 // package: the command e2e/argocd/views.
@@ -71,27 +70,4 @@ func copyArgoCDManifests(ctx context.Context, e2e, dir string) error {
 		"manifests/cluster-rbac/application-controller/argocd-application-controller-*.yaml",
 		"manifests/base/application-controller/argocd-application-controller-statefulset.yaml",
 		"manifests/base/application-controller-deployment/argocd-application-controller-deployment.yaml")
-}
-
-// StartRedis runs a Redis that takes the password and keeps nothing, and gives
-// its address when it listens.
-func (p *Plane) StartRedis(ctx context.Context, a ArgoCD, password string) (address string, err error) {
-	port, err := freePort(p.network.host())
-	if err != nil {
-		return "", err
-	}
-	address = net.JoinHostPort(p.network.host(), strconv.Itoa(port))
-	cmd := exec.Command(filepath.Join(a.dir, "bin", redisBinary), "--listen="+address)
-	cmd.Dir, cmd.Env = p.dir, p.env("REDIS_PASSWORD="+password)
-	c, err := p.start(redisBinary, cmd)
-	if err != nil {
-		return "", err
-	}
-	return address, c.await(ctx, func(ctx context.Context) error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err != nil {
-			return fmt.Errorf("connecting to Redis: %w", err)
-		}
-		return conn.Close()
-	})
 }

@@ -1,4 +1,4 @@
-package plane
+package kubelet
 
 import (
 	"context"
@@ -6,16 +6,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"ballast/e2e/plane/identity"
+	"ballast/e2e/plane/network"
+	"ballast/e2e/plane/probe"
+	"ballast/e2e/plane/process"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 )
@@ -29,19 +36,21 @@ const (
 	retryStart     = 500 * time.Millisecond
 	minimumGrace   = time.Second
 	tokenLife      = 24 * time.Hour
+	// stopGrace is what a process has to end by itself when the plane stops: nothing of it is worth saving.
+	stopGrace = 3 * time.Second
 )
 
 // podRunner is one pod's life: it waits for what the process needs, starts it,
 // probes it, restarts it, and ends it. Its status is written by one goroutine.
 type podRunner struct {
-	kubelet         *kubelet
+	kubelet         *Kubelet
 	namespace, name string
 	uid             types.UID
 	dir             string // Dir/pods/<uid>: the pod's root folder
 
 	woken   chan struct{} // a hint that the pod or a volume's source changed
 	ending  chan struct{} // closed when the pod is to go
-	process atomic.Pointer[child]
+	process atomic.Pointer[process.Child]
 
 	mu  sync.Mutex
 	pod *corev1.Pod
@@ -51,10 +60,10 @@ type podRunner struct {
 	status  podStatus
 }
 
-func newPodRunner(k *kubelet, pod *corev1.Pod) *podRunner {
+func newPodRunner(k *Kubelet, pod *corev1.Pod) *podRunner {
 	return &podRunner{
 		kubelet: k, namespace: pod.Namespace, name: pod.Name, uid: pod.UID, pod: pod,
-		dir:     k.plane.path(filepath.Join("pods", string(pod.UID))),
+		dir:     filepath.Join(k.Dir, string(pod.UID)),
 		woken:   make(chan struct{}, 1),
 		ending:  make(chan struct{}),
 		volumes: map[string]string{},
@@ -126,7 +135,7 @@ func (r *podRunner) run(ctx context.Context) {
 
 // startWhenReady retries until the process runs; nil when the pod is to go
 // first. What is missing stands in the container's status.
-func (r *podRunner) startWhenReady(ctx context.Context) *child {
+func (r *podRunner) startWhenReady(ctx context.Context) *process.Child {
 	for ctx.Err() == nil && !r.isEnding() {
 		pod := r.current()
 		if pod.Status.PodIP != "" {
@@ -150,16 +159,16 @@ func (r *podRunner) startWhenReady(ctx context.Context) *child {
 }
 
 // start makes everything that the container sees, then the process.
-func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*child, error) {
-	plane := r.kubelet.plane
-	address, err := plane.network.loopback(pod.Status.PodIP)
+func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*process.Child, error) {
+	k := r.kubelet
+	address, err := k.Network.Loopback(pod.Status.PodIP)
 	if err != nil {
 		return nil, err
 	}
 	r.address = address
 	container := &pod.Spec.Containers[0]
 	for _, port := range container.Ports {
-		if err := portFree(address, int(port.ContainerPort)); err != nil {
+		if err := network.PortFree(address, int(port.ContainerPort)); err != nil {
 			return nil, err
 		}
 	}
@@ -174,16 +183,16 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*child, error) 
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(r.kubelet.binary, r.arguments(container, env)...)
+	cmd := exec.Command(k.Binary, r.arguments(container, env)...)
 	cmd.Dir = r.dir
 	// PLANE_POD_IP stands in for the one address that a container has, HTTP_PROXY for the way to other pods.
-	cmd.Env = append(plane.env(), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig, "HOSTNAME="+pod.Name, "PLANE_POD_IP="+address,
-		"HTTP_PROXY="+plane.forward.url)
+	cmd.Env = append(slices.Clone(k.Env), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig, "HOSTNAME="+pod.Name, "PLANE_POD_IP="+address,
+		"HTTP_PROXY="+k.ProxyURL)
 	if coverage := os.Getenv("GOCOVERDIR"); coverage != "" {
 		cmd.Env = append(cmd.Env, "GOCOVERDIR="+coverage)
 	}
 	cmd.Env = append(cmd.Env, env.list()...)
-	return plane.nursery.spawn("pod "+r.namespace+"/"+r.name, plane.PodLogPath(r.name), cmd)
+	return k.Nursery.Spawn("pod "+r.namespace+"/"+r.name, k.logPath(r.name), cmd)
 }
 
 // writeIdentity asks for a token of the pod's ServiceAccount, bound to the pod
@@ -195,44 +204,45 @@ func (r *podRunner) writeIdentity(ctx context.Context, pod *corev1.Pod) (string,
 		ExpirationSeconds: ptr.To(int64(tokenLife.Seconds())),
 		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 	}}
-	plane := r.kubelet.plane
-	token, err := plane.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	k := r.kubelet
+	token, err := k.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("getting a token of service account %q: %w", account, err)
 	}
 	path := r.dir + ".kubeconfig"
-	config := &rest.Config{Host: plane.address, BearerToken: token.Status.Token, TLSClientConfig: rest.TLSClientConfig{CAData: plane.ca.pem}}
-	return path, writeKubeconfig(path, config, pod.Namespace)
+	config := rest.CopyConfig(k.Access)
+	config.BearerToken = token.Status.Token
+	return path, identity.WriteKubeconfig(path, config, pod.Namespace)
 }
 
 // supervise returns when the process exited or has to be ended.
-func (r *podRunner) supervise(ctx context.Context, c *child) {
+func (r *podRunner) supervise(ctx context.Context, c *process.Child) {
 	probing, stop := context.WithCancel(ctx)
 	defer stop()
-	verdicts := startProbes(probing, &r.current().Spec.Containers[0], r.address)
+	verdicts := probe.Start(probing, &r.current().Spec.Containers[0], r.address)
 	r.report(ctx)
 	retry := time.NewTicker(retryStart)
 	defer retry.Stop()
 	for {
 		select {
-		case <-c.done:
+		case <-c.Done:
 			return
 		case <-r.ending:
 			return
 		case <-ctx.Done():
 			return
 		case v := <-verdicts:
-			if v.kind == readiness {
-				r.status.probed(v.err)
+			if v.Kind == probe.Readiness {
+				r.status.probed(v.Err)
 				r.report(ctx)
 			} else {
-				r.kubelet.plane.log.printf("pod %s/%s: restarting, %s probe failed: %v", r.namespace, r.name, v.kind, v.err)
+				r.kubelet.Log("pod %s/%s: restarting, %s probe failed: %v", r.namespace, r.name, v.Kind, v.Err)
 				return
 			}
 		case <-r.woken:
 			pod := r.current()
 			if err := r.writeVolumes(pod, &pod.Spec.Containers[0], false); err != nil {
-				r.kubelet.plane.log.printf("pod %s/%s: %v", r.namespace, r.name, err)
+				r.kubelet.Log("pod %s/%s: %v", r.namespace, r.name, err)
 			}
 		case <-retry.C:
 			r.report(ctx) // a write that failed is tried again; else nothing happens
@@ -242,30 +252,30 @@ func (r *podRunner) supervise(ctx context.Context, c *child) {
 
 // end gives the process its grace: a preStop sleep, SIGTERM, the wait, SIGKILL.
 // A stop of the plane cuts it short.
-func (r *podRunner) end(ctx context.Context, c *child) {
+func (r *podRunner) end(ctx context.Context, c *process.Child) {
 	pod := r.current()
 	graceful, cancel := context.WithTimeout(ctx, grace(pod))
 	defer cancel()
-	if sleep := preStopSleep(pod); sleep > 0 && !c.exited() {
+	if sleep := preStopSleep(pod); sleep > 0 && !c.Exited() {
 		select {
-		case <-c.done:
+		case <-c.Done:
 		case <-time.After(sleep):
 		case <-graceful.Done():
 		}
 	}
-	c.signal(syscall.SIGTERM)
+	c.Signal(syscall.SIGTERM)
 	select {
-	case <-c.done:
+	case <-c.Done:
 	case <-graceful.Done():
 		if ctx.Err() != nil {
 			select {
-			case <-c.done:
-			case <-time.After(podGrace):
+			case <-c.Done:
+			case <-time.After(stopGrace):
 			}
 		}
 	}
-	c.signal(syscall.SIGKILL)
-	<-c.done
+	c.Signal(syscall.SIGKILL)
+	<-c.Done
 }
 
 // grace is what the deletion asks for, else the spec, and never nothing.
@@ -288,18 +298,16 @@ func preStopSleep(pod *corev1.Pod) time.Duration {
 // remove lets the object go, now that the process is gone, and the files.
 func (r *podRunner) remove(ctx context.Context) {
 	options := metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(r.uid))}
-	for {
-		err := r.kubelet.plane.client.CoreV1().Pods(r.namespace).Delete(ctx, r.name, options)
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			break
-		}
-		if !pause(ctx, retryStart) {
-			return
-		}
+	gone := func(ctx context.Context) (bool, error) {
+		err := r.kubelet.Client.CoreV1().Pods(r.namespace).Delete(ctx, r.name, options)
+		return err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err), nil
+	}
+	if err := wait.PollUntilContextCancel(ctx, retryStart, true, gone); err != nil {
+		return
 	}
 	for _, path := range []string{r.dir, r.dir + ".kubeconfig"} {
 		if err := os.RemoveAll(path); err != nil {
-			r.kubelet.plane.log.printf("removing files of pod %s/%s: %v", r.namespace, r.name, err)
+			r.kubelet.Log("removing files of pod %s/%s: %v", r.namespace, r.name, err)
 		}
 	}
 }

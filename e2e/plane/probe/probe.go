@@ -1,4 +1,5 @@
-package plane
+// Package probe carries out a container's probes against its loopback address.
+package probe
 
 import (
 	"context"
@@ -15,20 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probeKind is what a probe's verdict decides: traffic, or a restart.
-type probeKind string
+// Kind is what a probe's verdict decides: traffic, or a restart.
+type Kind string
 
 const (
-	readiness probeKind = "readiness"
-	liveness  probeKind = "liveness"
-	startup   probeKind = "startup"
+	Readiness Kind = "Readiness"
+	Liveness  Kind = "Liveness"
+	Startup   Kind = "startup"
 )
 
-// verdict is a probe that reached one of its thresholds; a nil error is the
+// Verdict is a probe that reached one of its thresholds; a nil error is the
 // success threshold.
-type verdict struct {
-	kind probeKind
-	err  error
+type Verdict struct {
+	Kind Kind
+	Err  error
 }
 
 // eager is how often a process that has not passed yet is probed: waiting for
@@ -37,7 +38,7 @@ const eager = 100 * time.Millisecond
 
 // prober executes one probe of a pod against its loopback address.
 type prober struct {
-	kind      probeKind
+	kind      Kind
 	probe     *corev1.Probe
 	container *corev1.Container
 	address   string
@@ -47,21 +48,21 @@ type prober struct {
 type probes struct {
 	container *corev1.Container
 	address   string
-	verdicts  chan verdict
+	verdicts  chan Verdict
 }
 
-// startProbes probes until the context ends. Readiness and liveness begin
+// Start probes until the context ends. Readiness and Liveness begin
 // after startup has passed. Only verdicts that the runner acts upon arrive:
 // readiness either way, failures of the others.
-func startProbes(ctx context.Context, c *corev1.Container, address string) <-chan verdict {
-	p := &probes{container: c, address: address, verdicts: make(chan verdict)}
+func Start(ctx context.Context, c *corev1.Container, address string) <-chan Verdict {
+	p := &probes{container: c, address: address, verdicts: make(chan Verdict)}
 	if c.StartupProbe == nil {
 		p.startRest(ctx)
 		return p.verdicts
 	}
 	starting, started := context.WithCancel(ctx)
-	p.start(starting, startup, c.StartupProbe, func(v verdict) {
-		if v.err != nil {
+	p.start(starting, Startup, c.StartupProbe, func(v Verdict) {
+		if v.Err != nil {
 			p.send(ctx, v)
 			return
 		}
@@ -74,22 +75,22 @@ func startProbes(ctx context.Context, c *corev1.Container, address string) <-cha
 // startRest starts what is probed of a process that has started. One without a
 // readiness probe is ready at once.
 func (p *probes) startRest(ctx context.Context) {
-	send := func(v verdict) { p.send(ctx, v) }
-	p.start(ctx, liveness, p.container.LivenessProbe, send)
-	p.start(ctx, readiness, p.container.ReadinessProbe, send)
+	send := func(v Verdict) { p.send(ctx, v) }
+	p.start(ctx, Liveness, p.container.LivenessProbe, send)
+	p.start(ctx, Readiness, p.container.ReadinessProbe, send)
 	if p.container.ReadinessProbe == nil {
-		go send(verdict{kind: readiness})
+		go send(Verdict{Kind: Readiness})
 	}
 }
 
-func (p *probes) start(ctx context.Context, kind probeKind, probe *corev1.Probe, report func(verdict)) {
+func (p *probes) start(ctx context.Context, kind Kind, probe *corev1.Probe, report func(Verdict)) {
 	if probe != nil {
 		go (&prober{kind: kind, probe: probe, container: p.container, address: p.address}).run(ctx, report)
 	}
 }
 
-func (p *probes) send(ctx context.Context, v verdict) {
-	if v.err == nil && v.kind != readiness {
+func (p *probes) send(ctx context.Context, v Verdict) {
+	if v.Err == nil && v.Kind != Readiness {
 		return
 	}
 	select {
@@ -100,7 +101,7 @@ func (p *probes) send(ctx context.Context, v verdict) {
 
 // run reports each time a threshold is reached. Failures are counted in time,
 // threshold minus one periods, and not in tries: an eager one fails no sooner.
-func (p *prober) run(ctx context.Context, report func(verdict)) {
+func (p *prober) run(ctx context.Context, report func(Verdict)) {
 	period := seconds(p.probe.PeriodSeconds, 10)
 	patience := period * time.Duration(max(p.probe.FailureThreshold, 1)-1)
 	good, passed := int32(0), false
@@ -114,7 +115,7 @@ func (p *prober) run(ctx context.Context, report func(verdict)) {
 			good, failing = good+1, time.Time{}
 			if good >= max(p.probe.SuccessThreshold, 1) {
 				passed = true
-				report(verdict{kind: p.kind})
+				report(Verdict{Kind: p.kind})
 			}
 			continue
 		}
@@ -123,14 +124,14 @@ func (p *prober) run(ctx context.Context, report func(verdict)) {
 			failing = time.Now()
 		}
 		if time.Since(failing) >= patience {
-			report(verdict{kind: p.kind, err: err})
+			report(Verdict{Kind: p.kind, Err: err})
 		}
 	}
 }
 
 func (p *prober) interval(passed bool) time.Duration {
 	period := seconds(p.probe.PeriodSeconds, 10)
-	if !passed && p.kind != liveness {
+	if !passed && p.kind != Liveness {
 		return min(eager, period)
 	}
 	return period
@@ -218,4 +219,16 @@ func (p *prober) target(host string, port intstr.IntOrString) (string, error) {
 		return "", fmt.Errorf("finding port %q of container %q: there is none", port.String(), p.container.Name)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(number)), nil
+}
+
+// pause waits, and tells whether it could: false when the context ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

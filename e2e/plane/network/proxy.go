@@ -1,4 +1,4 @@
-package plane
+package network
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ const AllPods = "*"
 // pod IP, and plays the network's part in a failure: a refused pod answers at
 // once, a blackholed one never.
 type Proxy struct {
-	network *network
+	network *Network
 	server  *http.Server
 
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func (t *tunnel) close() {
 	t.away.Close()
 }
 
-func startProxy(n *network, socket string) (*Proxy, error) {
+func StartProxy(n *Network, socket string) (*Proxy, error) {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("listening for the API server's connections: %w", err)
@@ -172,7 +172,7 @@ func (p *Proxy) dial(ctx context.Context, podIP, port string) (net.Conn, error) 
 	}
 	host := podIP
 	if addr, err := netip.ParseAddr(podIP); err != nil || !addr.IsLoopback() {
-		if host, err = p.network.loopback(podIP); err != nil {
+		if host, err = p.network.Loopback(podIP); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +222,7 @@ func (p *Proxy) copy(ctx context.Context, podIP string, to io.Writer, from io.Re
 }
 
 // close ends the listener, the waiting requests and the open tunnels.
-func (p *Proxy) close() error {
+func (p *Proxy) Close() error {
 	err := p.server.Close()
 	p.Allow(AllPods)
 	p.Refuse(AllPods)
