@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/e2e/assets"
-	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 )
 
 var update = flag.Bool("update", false, "write the chart's templates and schema anew")
@@ -185,7 +185,7 @@ func byID(t *testing.T, objects []Object) map[string]any {
 			t.Fatal(err)
 		}
 		if data, ok := same["data"].(map[string]any); ok && o.text("metadata", "name") == "ballast-config" {
-			c, err := config.Parse([]byte(data["config.yaml"].(string)))
+			c, err := configfile.Parse([]byte(data["config.yaml"].(string)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package config
+package validation
 
 import (
 	"fmt"
@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"ballast/planner/config"
+	"ballast/planner/config/httpclient"
+	"ballast/planner/config/strict"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -16,7 +20,7 @@ const (
 	labelNamePattern = `^[a-zA-Z_][a-zA-Z0-9_]*$` // Prometheus's label names before UTF-8: what Argo CD and relabelling make
 )
 
-func (o Poll) validate(interval Duration, p *field.Path) field.ErrorList {
+func validatePoll(o config.Poll, interval config.Duration, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if share := o.MinCoverage.Float(); share < 0 || share > 1 {
 		errs = append(errs, field.Invalid(p.Child("minCoverage"), string(o.MinCoverage), "is not a share between 0 and 1"))
@@ -24,7 +28,7 @@ func (o Poll) validate(interval Duration, p *field.Path) field.ErrorList {
 	errs = append(errs, between(p.Child("maxDrop"), o.MaxDrop, 0, 100)...)
 	errs = append(errs, oneImplementation(&o, p)...)
 	if o.Prometheus != nil {
-		errs = append(errs, o.Prometheus.validate(interval, p.Child("prometheus"))...)
+		errs = append(errs, validatePrometheus(*o.Prometheus, interval, p.Child("prometheus"))...)
 	}
 	if o.Pods != nil && interval > longestLook && interval <= maxTime {
 		errs = append(errs, field.Invalid(field.NewPath("interval"), interval.String(), fmt.Sprintf(
@@ -34,9 +38,9 @@ func (o Poll) validate(interval Duration, p *field.Path) field.ErrorList {
 }
 
 // longestLook is how far apart the looks at the pods may be: below four of them a rate of ten minutes has gaps wherever one fails.
-const longestLook = Duration(150 * time.Second)
+const longestLook = config.Duration(150 * time.Second)
 
-func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
+func validatePrometheus(s config.Prometheus, interval config.Duration, p *field.Path) field.ErrorList {
 	errs := validURL(p.Child("url"), s.URL)
 	at := p.Child("timeout")
 	switch {
@@ -47,8 +51,8 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 	}
 	errs = append(errs, between(p.Child("concurrency"), s.Concurrency, 1, maxConcurrency)...)
 	errs = append(errs, between(p.Child("maxAge"), s.MaxAge, minInterval, maxTime)...)
-	errs = append(errs, ownFiles(s.HTTP, p.Child("http"), asWritten)...)
-	errs = append(errs, s.validateLabels(p)...)
+	errs = append(errs, httpclient.OwnFiles(s.HTTP, p.Child("http"), httpclient.AsWritten)...)
+	errs = append(errs, validateLabels(s, p)...)
 	at = p.Child("metrics")
 	if s.Metrics != nil && len(s.Metrics) == 0 {
 		errs = append(errs, field.Required(at, "name at least one, or leave metrics out for the default set"))
@@ -58,7 +62,7 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 	}
 	seen := map[string]bool{}
 	for i, m := range s.Metrics {
-		errs = append(errs, m.validate(at.Index(i))...)
+		errs = append(errs, validateMetric(m, at.Index(i))...)
 		if m.ID != "" && seen[m.ID] {
 			errs = append(errs, field.Duplicate(at.Index(i).Child("id"), m.ID))
 		}
@@ -71,7 +75,7 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 const mostMatchers = 10
 
 // validateLabels checks what goes into queries as it is, but for values, which are escaped.
-func (s Prometheus) validateLabels(p *field.Path) field.ErrorList {
+func validateLabels(s config.Prometheus, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	isLabel := regexp.MustCompile(labelNamePattern).MatchString
 	const notALabel = "is no label's name: letters, digits and _, not a digit first"
@@ -97,7 +101,7 @@ func (s Prometheus) validateLabels(p *field.Path) field.ErrorList {
 	return errs
 }
 
-func (m Metric) validate(p *field.Path) field.ErrorList {
+func validateMetric(m config.Metric, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !regexp.MustCompile(metricIDPattern).MatchString(m.ID) {
 		errs = append(errs, field.Invalid(p.Child("id"), m.ID, "is not a letter a-z followed by letters, digits and _"))
@@ -116,13 +120,13 @@ func (m Metric) validate(p *field.Path) field.ErrorList {
 		errs = append(errs, field.Forbidden(p.Child("ageQuery"), "it answers for the whole fleet, as query does: delete it"))
 	}
 	if m.Match != nil {
-		errs = append(errs, only(p.Child("match", "to"), m.Match.To, MatchServer, MatchName, MatchID, MatchReplica)...)
+		errs = append(errs, only(p.Child("match", "to"), m.Match.To, config.MatchServer, config.MatchName, config.MatchID, config.MatchReplica)...)
 		if !regexp.MustCompile(labelNamePattern).MatchString(m.Match.Label) {
 			errs = append(errs, field.Invalid(p.Child("match", "label"), m.Match.Label, "is not the name of a label"))
 		}
 	}
-	if m.ofReplicas() {
-		errs = append(errs, m.validateReplica(p)...)
+	if m.OfReplicas() {
+		errs = append(errs, validateReplica(m, p)...)
 	}
 	if m.NoData != nil && m.NoData.Float() < 0 {
 		errs = append(errs, field.Invalid(p.Child("noData"), string(*m.NoData), "is below 0"))
@@ -131,7 +135,7 @@ func (m Metric) validate(p *field.Path) field.ErrorList {
 }
 
 // validateReplica refuses what counts for clusters alone.
-func (m Metric) validateReplica(p *field.Path) (errs field.ErrorList) {
+func validateReplica(m config.Metric, p *field.Path) (errs field.ErrorList) {
 	if m.NoData != nil {
 		const why = "it is for clusters: a replica of which nothing is measured keeps its size; delete it"
 		errs = append(errs, field.Forbidden(p.Child("noData"), why))
@@ -148,7 +152,7 @@ func (m Metric) validateReplica(p *field.Path) (errs field.ErrorList) {
 
 // validateWeights wants a weight for each metric and no other, where the metrics are known here: a nil set is the
 // default one, which the poll phase fills in, and then asks Validate again.
-func (c PlannerConfig) validateWeights() field.ErrorList {
+func validateWeights(c config.PlannerConfig) field.ErrorList {
 	if c.Index.PNorm == nil || c.Poll.Prometheus == nil || c.Poll.Prometheus.OfClusters() == nil {
 		return nil
 	}
@@ -166,7 +170,7 @@ func (c PlannerConfig) validateWeights() field.ErrorList {
 	}
 	for _, id := range slices.Sorted(maps.Keys(weights)) {
 		if !named[id] {
-			errs = append(errs, field.Invalid(at.Key(id), field.OmitValueType{}, "is no metric's id: "+hint(id, slices.Sorted(maps.Keys(named)))))
+			errs = append(errs, field.Invalid(at.Key(id), field.OmitValueType{}, "is no metric's id: "+strict.Hint(id, slices.Sorted(maps.Keys(named)))))
 		}
 	}
 	return errs

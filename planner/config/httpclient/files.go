@@ -1,4 +1,4 @@
-package config
+package httpclient
 
 import (
 	"maps"
@@ -9,11 +9,13 @@ import (
 
 	promconfig "github.com/prometheus/common/config"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"ballast/planner/config/strict"
 )
 
-// ownFiles finds the files of the planner's own identity that the HTTP client would read, and thereby send to whom the
+// OwnFiles finds the files of the planner's own identity that the HTTP client would read, and thereby send to whom the
 // configuration names. resolve gives a path as the kernel would follow it.
-func ownFiles(h HTTPClient, p *field.Path, resolve func(string) string) field.ErrorList {
+func OwnFiles(h Config, p *field.Path, resolve func(string) string) field.ErrorList {
 	var errs field.ErrorList
 	eachFile(reflect.ValueOf(h.HTTPClientConfig), p, func(at *field.Path, path string) {
 		if ownFile(path) || ownFile(resolve(path)) {
@@ -26,17 +28,17 @@ func ownFiles(h HTTPClient, p *field.Path, resolve func(string) string) field.Er
 
 // NamesFiles reports whether a client of this configuration would read files: on any other machine than the one it was
 // written for these are others'.
-func (h HTTPClient) NamesFiles() bool {
+func (h Config) NamesFiles() bool {
 	names := false
 	eachFile(reflect.ValueOf(h.HTTPClientConfig), nil, func(*field.Path, string) { names = true })
 	return names
 }
 
-// asWritten resolves nothing: where the file is not read yet, its folder is not known.
-func asWritten(path string) string { return path }
+// AsWritten resolves nothing: where the file is not read yet, its folder is not known.
+func AsWritten(path string) string { return path }
 
-// followed resolves symbolic links; what is not there is as it is written.
-func followed(path string) string {
+// Followed resolves symbolic links; what is not there is as it is written.
+func Followed(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
 	}
@@ -70,16 +72,16 @@ func eachFile(v reflect.Value, p *field.Path, show func(*field.Path, string)) {
 }
 
 func filesOf(v reflect.Value, p *field.Path, show func(*field.Path, string)) {
-	if m, ok := inlineMap(v); ok {
+	if m, ok := strict.InlineMap(v); ok {
 		eachFile(m, p, show)
 		return
 	}
 	if v.Type() == reflect.TypeFor[promconfig.URL]() {
 		return
 	}
-	fields := fieldsOf(v)
+	fields := strict.FieldsOf(v)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		value, at := fields[name].value, p.Child(name)
+		value, at := fields[name].Value, p.Child(name)
 		switch {
 		case strings.HasSuffix(name, "_file") && value.Kind() == reflect.String:
 			if value.Len() > 0 {

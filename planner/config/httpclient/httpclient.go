@@ -1,4 +1,6 @@
-package config
+// Package httpclient is how the client of a Prometheus is configured: prometheus/common's
+// own settings, with nothing secret in print, and no file of the planner's own identity.
+package httpclient
 
 import (
 	"encoding/json"
@@ -9,11 +11,13 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	yamlnode "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"ballast/planner/config/strict"
 )
 
-// HTTPClient is prometheus/common's HTTP client configuration under its own field names (basic_auth, tls_config, ...).
+// Config is prometheus/common's HTTP client configuration under its own field names (basic_auth, tls_config, ...).
 // Whatever prints it, prints its secrets masked.
-type HTTPClient struct {
+type Config struct {
 	promconfig.HTTPClientConfig
 }
 
@@ -22,7 +26,7 @@ const mask = "<secret>"
 
 // MarshalJSON writes the configuration with its secrets masked. It goes through the YAML tags, because one field of
 // prometheus/common (oauth2.tls_config) has no other.
-func (h HTTPClient) MarshalJSON() ([]byte, error) {
+func (h Config) MarshalJSON() ([]byte, error) {
 	c := h.HTTPClientConfig
 	if c.OAuth2 != nil && len(c.OAuth2.EndpointParams) > 0 {
 		o := *c.OAuth2
@@ -39,20 +43,20 @@ func (h HTTPClient) MarshalJSON() ([]byte, error) {
 	return yaml.YAMLToJSON(text)
 }
 
-// UnmarshalJSON is as strict as Parse.
-func (h *HTTPClient) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON is as strict as the file.
+func (h *Config) UnmarshalJSON(data []byte) error {
 	var doc yamlnode.Node
 	if err := yamlnode.Unmarshal(data, &doc); err != nil || len(doc.Content) != 1 {
 		return fmt.Errorf("decoding the HTTP client: it is not JSON")
 	}
 	h.HTTPClientConfig = promconfig.DefaultHTTPClientConfig
-	d := newDecoder()
-	d.value(doc.Content[0], reflect.ValueOf(h).Elem(), nil)
-	return d.errs.ToAggregate()
+	d := strict.NewDecoder()
+	d.Decode(doc.Content[0], h)
+	return d.Errors().ToAggregate()
 }
 
 // String keeps %v from printing secrets.
-func (h HTTPClient) String() string {
+func (h Config) String() string {
 	text, err := json.Marshal(h)
 	if err != nil {
 		return mask
@@ -61,14 +65,14 @@ func (h HTTPClient) String() string {
 }
 
 // GoString keeps %#v from printing secrets.
-func (h HTTPClient) GoString() string { return h.String() }
+func (h Config) GoString() string { return h.String() }
 
 // Equal compares the configuration, secrets too, without what clients cache in it.
-func (h HTTPClient) Equal(o HTTPClient) bool {
+func (h Config) Equal(o Config) bool {
 	return reflect.DeepEqual(h.settings(), o.settings())
 }
 
-func (h HTTPClient) settings() promconfig.HTTPClientConfig {
+func (h Config) settings() promconfig.HTTPClientConfig {
 	c := h.HTTPClientConfig
 	c.ProxyConfig = withoutCache(c.ProxyConfig)
 	if c.OAuth2 != nil {

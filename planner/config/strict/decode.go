@@ -1,6 +1,10 @@
-package config
+// Package strict reads YAML into structs, and collects every mistake with its path and
+// line instead of stopping at the first. The libraries' strict modes stop, or forget the
+// path, or print the value, which may be a secret.
+package strict
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,46 +18,51 @@ import (
 	"ballast/planner/plan"
 )
 
-// decoder fills a struct from YAML and collects every mistake instead of stopping at the first. The libraries' strict
-// modes stop, or forget the path, or print the value, which may be a secret.
-type decoder struct {
+// Decoder fills structs, and keeps what was wrong.
+type Decoder struct {
 	errs  field.ErrorList
-	more  int            // mistakes beyond maxMistakes
+	more  int            // mistakes beyond MaxMistakes
 	lines map[string]int // path: line, for mistakes found later
 }
 
-// Bounds of what a file of maxBytes may become.
+// Bounds of what a file of MaxBytes may become.
 const (
-	maxMistakes = 100 // more than anybody reads at once
+	MaxMistakes = 100 // more than anybody reads at once
 	maxItems    = 64  // of a list of settings: each metric is a query or more a cycle, and a value a cluster
 )
 
-func newDecoder() *decoder { return &decoder{lines: map[string]int{}} }
+// NewDecoder has seen nothing yet.
+func NewDecoder() *Decoder { return &Decoder{lines: map[string]int{}} }
+
+// Decode fills what target points at.
+func (d *Decoder) Decode(n *yamlnode.Node, target any) {
+	d.value(n, reflect.ValueOf(target).Elem(), nil)
+}
+
+// Errors are the mistakes so far, in the order in which they were found.
+func (d *Decoder) Errors() field.ErrorList { return d.errs }
 
 // full counts a mistake that is one too many to tell.
-func (d *decoder) full() bool {
-	if len(d.errs) < maxMistakes {
+func (d *Decoder) full() bool {
+	if len(d.errs) < MaxMistakes {
 		return false
 	}
 	d.more++
 	return true
 }
 
-// scalar is a value type of this package.
-type scalar interface{ fromNode(*yamlnode.Node) error }
-
 // defaulter is an implementation or item that does not start from zero values.
-type defaulter interface{ setDefaults() }
+type defaulter interface{ SetDefaults() }
 
 // invalid never prints the value: the file's author sees it at the path, and it may be a secret.
-func (d *decoder) invalid(p *field.Path, format string, args ...any) {
+func (d *Decoder) invalid(p *field.Path, format string, args ...any) {
 	if d.full() {
 		return
 	}
 	d.errs = append(d.errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf(format, args...)))
 }
 
-func (d *decoder) value(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) value(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	if at := p.String(); d.lines[at] == 0 { // its key's line, where it has one
 		d.lines[at] = n.Line
 	}
@@ -62,25 +71,25 @@ func (d *decoder) value(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 		return
 	}
 	switch target := v.Addr().Interface().(type) {
-	case scalar:
-		d.text(n, p, func() error { return target.fromNode(n) })
-		return
 	case *promconfig.URL:
 		d.text(n, p, func() error { return hide(n.Decode(target), "is not a URL") })
 		return
 	case *promconfig.TLSVersion:
 		d.text(n, p, func() error { return hide(n.Decode(target), "is not one of TLS10, TLS11, TLS12, TLS13") })
 		return
+	case encoding.TextUnmarshaler:
+		d.text(n, p, func() error { return target.UnmarshalText([]byte(n.Value)) })
+		return
 	}
 	d.kind(n, v, p)
 }
 
-func (d *decoder) kind(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) kind(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		d.pointer(n, v, p)
 	case reflect.Struct:
-		if m, ok := inlineMap(v); ok {
+		if m, ok := InlineMap(v); ok {
 			d.mapping(n, m, p)
 			return
 		}
@@ -108,13 +117,13 @@ func hide(err error, message string) error {
 }
 
 // judge takes over what prometheus/common says of its own structs; those messages name fields, never values.
-func (d *decoder) judge(p *field.Path, err error) {
+func (d *Decoder) judge(p *field.Path, err error) {
 	if err != nil {
 		d.invalid(p, "%v", err)
 	}
 }
 
-func (d *decoder) text(n *yamlnode.Node, p *field.Path, read func() error) {
+func (d *Decoder) text(n *yamlnode.Node, p *field.Path, read func() error) {
 	if n.Kind != yamlnode.ScalarNode {
 		d.invalid(p, "is %s, where one value belongs", kindName(n))
 		return
@@ -124,7 +133,7 @@ func (d *decoder) text(n *yamlnode.Node, p *field.Path, read func() error) {
 	}
 }
 
-func (d *decoder) plain(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) plain(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	d.text(n, p, func() error {
 		switch v.Kind() {
 		case reflect.String:
@@ -150,7 +159,7 @@ func (d *decoder) plain(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	})
 }
 
-func (d *decoder) pointer(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) pointer(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	fill(v)
 	d.value(n, v.Elem(), p)
 }
@@ -162,11 +171,11 @@ func fill(v reflect.Value) {
 	}
 	v.Set(reflect.New(v.Type().Elem()))
 	if s, ok := v.Interface().(defaulter); ok {
-		s.setDefaults()
+		s.SetDefaults()
 	}
 }
 
-func (d *decoder) list(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) list(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	if n.Kind != yamlnode.SequenceNode {
 		d.invalid(p, "is %s, where a list belongs", kindName(n))
 		return
@@ -183,7 +192,7 @@ func (d *decoder) list(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 }
 
 // mapping replaces a map whole: what a file names is what there is.
-func (d *decoder) mapping(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) mapping(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	if n.Kind != yamlnode.MappingNode {
 		d.invalid(p, "is %s, where a mapping belongs", kindName(n))
 		return
@@ -197,7 +206,7 @@ func (d *decoder) mapping(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 }
 
 // free takes what has no type of ours: oauth2's claims.
-func (d *decoder) free(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) free(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	var out any
 	switch n.Kind {
 	case yamlnode.MappingNode:
@@ -218,12 +227,12 @@ func (d *decoder) free(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 }
 
 // fields fills a struct. Afterwards the implementation that the mapping names is the only one that is set.
-func (d *decoder) fields(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+func (d *Decoder) fields(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	if n.Kind != yamlnode.MappingNode {
 		d.invalid(p, "is %s, where a mapping belongs", kindName(n))
 		return
 	}
-	known := fieldsOf(v)
+	known := FieldsOf(v)
 	errsBefore := len(d.errs)
 	var named []string
 	d.pairs(n, p, func(key string, value *yamlnode.Node) {
@@ -233,7 +242,7 @@ func (d *decoder) fields(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 			d.mend(v, key)
 			return
 		}
-		if f.implementation {
+		if f.Implementation {
 			named = append(named, key)
 		}
 		d.field(value, f, p.Child(key))
@@ -241,11 +250,11 @@ func (d *decoder) fields(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 	d.choose(known, named, len(n.Content) == 0 && len(d.errs) == errsBefore, p)
 }
 
-func (d *decoder) field(n *yamlnode.Node, f structField, p *field.Path) {
+func (d *Decoder) field(n *yamlnode.Node, f Field, p *field.Path) {
 	null := n.Kind == yamlnode.ScalarNode && n.ShortTag() == "!!null"
 	switch {
 	case null && f.nullable, null && f.switchable && n.Value != "":
-		f.value.SetZero()
+		f.Value.SetZero()
 		return
 	case null && f.switchable: // its lines may have been commented out one by one
 		d.invalid(p, "is empty: write null to turn it off, or {} for its defaults")
@@ -253,21 +262,21 @@ func (d *decoder) field(n *yamlnode.Node, f structField, p *field.Path) {
 	case f.switchable && n.Kind == yamlnode.ScalarNode:
 		d.invalid(p, "is one value, where a mapping belongs: write null to turn it off")
 		return
-	case null && f.implementation:
+	case null && f.Implementation:
 		d.invalid(p, "is empty: write {} for its defaults")
-		fill(f.value)
+		fill(f.Value)
 		return
 	}
 	if f.replaced {
-		f.value.SetZero()
+		f.Value.SetZero()
 	}
-	d.value(n, f.value, p)
+	d.value(n, f.Value, p)
 }
 
 // choose keeps the implementation that was named. A phase with settings beside its implementation may leave it out and
 // keeps its default; an empty mapping says nothing at all, which nobody means.
-func (d *decoder) choose(known map[string]structField, named []string, empty bool, p *field.Path) {
-	all := implementations(known)
+func (d *Decoder) choose(known map[string]Field, named []string, empty bool, p *field.Path) {
+	all := Implementations(known)
 	switch {
 	case len(all) == 0:
 	case len(named) > 1:
@@ -275,7 +284,7 @@ func (d *decoder) choose(known map[string]structField, named []string, empty boo
 	case len(named) == 1:
 		for _, name := range all {
 			if name != named[0] {
-				known[name].value.SetZero()
+				known[name].Value.SetZero()
 			}
 		}
 	case empty && !d.full():
@@ -284,7 +293,7 @@ func (d *decoder) choose(known map[string]structField, named []string, empty boo
 }
 
 // unknown names the field that was probably meant.
-func (d *decoder) unknown(key string, known map[string]structField, p *field.Path) {
+func (d *Decoder) unknown(key string, known map[string]Field, p *field.Path) {
 	if d.full() {
 		return
 	}
@@ -297,21 +306,21 @@ func (d *decoder) unknown(key string, known map[string]structField, p *field.Pat
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	d.errs = append(d.errs, field.Forbidden(p.Child(key), "is not a field: "+hint(key, names)))
+	d.errs = append(d.errs, field.Forbidden(p.Child(key), "is not a field: "+Hint(key, names)))
 }
 
 // mender says where a field that it has not belongs.
-type mender interface{ mend(field string) string }
+type mender interface{ Mend(field string) string }
 
 // mend adds that to the mistake that was just told.
-func (d *decoder) mend(of reflect.Value, key string) {
+func (d *Decoder) mend(of reflect.Value, key string) {
 	if m, ok := of.Addr().Interface().(mender); ok && d.more == 0 {
-		d.errs[len(d.errs)-1].Detail = m.mend(key)
+		d.errs[len(d.errs)-1].Detail = m.Mend(key)
 	}
 }
 
-// hint names what was probably meant, else what there is.
-func hint(name string, names []string) string {
+// Hint names what was probably meant, else what there is.
+func Hint(name string, names []string) string {
 	if nearest := plan.Nearest(name, names); nearest != "" {
 		return fmt.Sprintf("did you mean %s?", nearest)
 	}
@@ -322,7 +331,7 @@ func hint(name string, names []string) string {
 }
 
 // pairs calls with each key once, in the file's order.
-func (d *decoder) pairs(n *yamlnode.Node, p *field.Path, each func(string, *yamlnode.Node)) {
+func (d *Decoder) pairs(n *yamlnode.Node, p *field.Path, each func(string, *yamlnode.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]

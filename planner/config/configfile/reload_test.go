@@ -1,4 +1,4 @@
-package config
+package configfile
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"ballast/planner/config"
 	"ballast/planner/plan"
 )
 
@@ -56,7 +57,7 @@ type heard struct{ calls []string }
 
 func (h *heard) options() ReloaderOptions {
 	return ReloaderOptions{
-		OnChange: func(c PlannerConfig) { h.calls = append(h.calls, string(c.Mode)) },
+		OnChange: func(c config.PlannerConfig) { h.calls = append(h.calls, string(c.Mode)) },
 		OnError:  func(err error) { h.calls = append(h.calls, "refused") },
 	}
 }
@@ -136,7 +137,7 @@ func TestRunFollowsTheFileAndEndsWithItsContext(t *testing.T) {
 	v := newVolume(t, header)
 	fake := announcingClock{clocktesting.NewFakeClock(time.Unix(0, 0)), make(chan struct{})}
 	changed := make(chan plan.Mode, 1)
-	r, err := NewReloader(v.path(), ReloaderOptions{Clock: fake, OnChange: func(c PlannerConfig) { changed <- c.Mode }})
+	r, err := NewReloader(v.path(), ReloaderOptions{Clock: fake, OnChange: func(c config.PlannerConfig) { changed <- c.Mode }})
 	if err != nil {
 		t.Fatal(err)
 	}

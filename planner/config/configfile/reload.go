@@ -1,4 +1,4 @@
-package config
+package configfile
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"ballast/planner/config"
 )
 
 // reloadEvery is how often the mounted file is read. The kubelet takes up to a minute to bring a ConfigMap to a volume,
@@ -19,7 +21,7 @@ const reloadEvery = 5 * time.Second
 // ReloaderOptions are the hooks of a Reloader. OnChange and OnError are called from Run's goroutine, one at a time.
 type ReloaderOptions struct {
 	// OnChange is called with each configuration that takes the place of another or of a mistake.
-	OnChange func(PlannerConfig)
+	OnChange func(config.PlannerConfig)
 	// OnError is called once for each text or failure that is refused; the configuration in force stays.
 	OnError func(error)
 	// Checks judge a text beside Parse.
@@ -35,7 +37,7 @@ type Reloader struct {
 	options ReloaderOptions
 
 	mu       sync.RWMutex
-	current  PlannerConfig
+	current  config.PlannerConfig
 	seen     [sha256.Size]byte // of the last text, good or bad
 	failure  string            // the last failure to read it
 	lastGood [sha256.Size]byte
@@ -59,7 +61,7 @@ func NewReloader(path string, options ReloaderOptions) (*Reloader, error) {
 }
 
 // Current is the last good configuration.
-func (r *Reloader) Current() PlannerConfig {
+func (r *Reloader) Current() config.PlannerConfig {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.current
@@ -114,7 +116,7 @@ func (r *Reloader) Reload() {
 	}
 }
 
-func (r *Reloader) change(c PlannerConfig) {
+func (r *Reloader) change(c config.PlannerConfig) {
 	if r.options.OnChange != nil {
 		r.options.OnChange(c)
 	}
@@ -139,7 +141,7 @@ func (r *Reloader) differs(sum [sha256.Size]byte) bool {
 }
 
 // take puts a good configuration in force and reports whether it is another text than the last good one.
-func (r *Reloader) take(c PlannerConfig, sum [sha256.Size]byte) bool {
+func (r *Reloader) take(c config.PlannerConfig, sum [sha256.Size]byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	changed := r.lastGood != sum

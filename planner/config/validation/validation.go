@@ -1,4 +1,4 @@
-package config
+package validation
 
 import (
 	"cmp"
@@ -16,13 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"ballast/planner/config"
+	"ballast/planner/config/strict"
 	"ballast/planner/plan"
 )
 
 // Bounds of a configuration.
 const (
-	minInterval    = Duration(10 * time.Second) // below, cycles overlap with Prometheus's own scrape intervals
-	maxTime        = Duration(366 * 24 * time.Hour)
+	minInterval    = config.Duration(10 * time.Second) // below, cycles overlap with Prometheus's own scrape intervals
+	maxTime        = config.Duration(366 * 24 * time.Hour)
 	maxReplicas    = 999 // Argo CD's largest known fleets have dozens
 	maxConcurrency = 64  // above, ballast is Prometheus's load
 
@@ -30,29 +32,29 @@ const (
 )
 
 // Validate reports every mistake, in the order of the fields.
-func (c PlannerConfig) Validate() field.ErrorList {
+func Validate(c config.PlannerConfig) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, only(field.NewPath("apiVersion"), c.APIVersion, plan.APIVersion)...)
-	errs = append(errs, only(field.NewPath("kind"), c.Kind, Kind)...)
+	errs = append(errs, only(field.NewPath("kind"), c.Kind, config.Kind)...)
 	errs = append(errs, only(field.NewPath("mode"), c.Mode, plan.Observe, plan.Hold, plan.Enforce)...)
 	errs = append(errs, between(field.NewPath("interval"), c.Interval, minInterval, maxTime)...)
 	errs = append(errs, validateTarget(c.Target, field.NewPath("target"))...)
-	errs = append(errs, c.Plan.validate(field.NewPath("plan"))...)
-	errs = append(errs, c.Discover.validate(field.NewPath("discover"))...)
-	errs = append(errs, c.Poll.validate(c.Interval, field.NewPath("poll"))...)
-	errs = append(errs, c.Normalize.validate(field.NewPath("normalize"))...)
-	errs = append(errs, c.Index.validate(field.NewPath("index"))...)
-	errs = append(errs, c.validateWeights()...)
-	errs = append(errs, c.validateDimensions(field.NewPath("index", "dimensions"))...)
-	errs = append(errs, c.Partition.validate(field.NewPath("partition"))...)
-	errs = append(errs, c.Evaluate.validate(c.Interval, field.NewPath("evaluate"))...)
-	errs = append(errs, c.validateSize(field.NewPath("size"))...)
-	errs = append(errs, c.validateIntervals(field.NewPath("size", "weights"))...)
-	errs = append(errs, c.Change.validate(field.NewPath("change"))...)
-	errs = append(errs, c.Rollout.validate(field.NewPath("rollout"))...)
-	errs = append(errs, c.validateScaler()...)
+	errs = append(errs, validateObjects(c.Plan, field.NewPath("plan"))...)
+	errs = append(errs, validateDiscover(c.Discover, field.NewPath("discover"))...)
+	errs = append(errs, validatePoll(c.Poll, c.Interval, field.NewPath("poll"))...)
+	errs = append(errs, validateNormalize(c.Normalize, field.NewPath("normalize"))...)
+	errs = append(errs, validateIndex(c.Index, field.NewPath("index"))...)
+	errs = append(errs, validateWeights(c)...)
+	errs = append(errs, validateDimensions(c, field.NewPath("index", "dimensions"))...)
+	errs = append(errs, validatePartition(c.Partition, field.NewPath("partition"))...)
+	errs = append(errs, validateEvaluate(c.Evaluate, c.Interval, field.NewPath("evaluate"))...)
+	errs = append(errs, validateSize(c, field.NewPath("size"))...)
+	errs = append(errs, validateIntervals(c, field.NewPath("size", "weights"))...)
+	errs = append(errs, validateChange(c.Change, field.NewPath("change"))...)
+	errs = append(errs, validateRollout(c.Rollout, field.NewPath("rollout"))...)
+	errs = append(errs, validateScaler(c)...)
 	errs = append(errs, between(field.NewPath("telemetry", "clusters"), c.Telemetry.Clusters, 0, maxShownClusters)...)
-	return append(errs, c.Failover.validate(field.NewPath("failover"))...)
+	return append(errs, validateFailover(c.Failover, field.NewPath("failover"))...)
 }
 
 // only wants one of a closed set.
@@ -84,10 +86,10 @@ func between[T cmp.Ordered](p *field.Path, got, low, high T) field.ErrorList {
 
 // oneImplementation wants exactly one of a phase's implementations.
 func oneImplementation(phase any, p *field.Path) field.ErrorList {
-	known := fieldsOf(reflect.ValueOf(phase).Elem())
+	known := strict.FieldsOf(reflect.ValueOf(phase).Elem())
 	var set []string
-	for _, name := range implementations(known) {
-		if !known[name].value.IsNil() {
+	for _, name := range strict.Implementations(known) {
+		if !known[name].Value.IsNil() {
 			set = append(set, name)
 		}
 	}
@@ -95,7 +97,7 @@ func oneImplementation(phase any, p *field.Path) field.ErrorList {
 	case 1:
 		return nil
 	case 0:
-		return field.ErrorList{field.Required(p, "name one of "+strings.Join(implementations(known), ", "))}
+		return field.ErrorList{field.Required(p, "name one of "+strings.Join(strict.Implementations(known), ", "))}
 	default:
 		return field.ErrorList{field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("names %s: name one", strings.Join(set, " and ")))}
 	}
@@ -129,7 +131,7 @@ func validateTarget(t plan.Target, p *field.Path) field.ErrorList {
 	return errs
 }
 
-func (o Objects) validate(p *field.Path) field.ErrorList {
+func validateObjects(o config.Objects, p *field.Path) field.ErrorList {
 	errs := append(objectName(p.Child("configMap"), o.ConfigMap), objectName(p.Child("history"), o.History)...)
 	if o.ConfigMap == o.History {
 		errs = append(errs, field.Invalid(p.Child("history"), o.History, "is the plan's ConfigMap too: name another"))
@@ -137,7 +139,7 @@ func (o Objects) validate(p *field.Path) field.ErrorList {
 	return errs
 }
 
-func (d Discover) validate(p *field.Path) field.ErrorList {
+func validateDiscover(d config.Discover, p *field.Path) field.ErrorList {
 	at := p.Child("selector")
 	errs := metavalidation.ValidateLabelSelector(&d.Selector, metavalidation.LabelSelectorValidationOptions{}, at)
 	if selector, err := metav1.LabelSelectorAsSelector(&d.Selector); err == nil && len(errs) == 0 && selector.Matches(labels.Set{}) {
@@ -147,7 +149,7 @@ func (d Discover) validate(p *field.Path) field.ErrorList {
 	return append(errs, between(p.Child("maxShrink"), d.MaxShrink, 0, 100)...)
 }
 
-func (n Normalize) validate(p *field.Path) field.ErrorList {
+func validateNormalize(n config.Normalize, p *field.Path) field.ErrorList {
 	errs := oneImplementation(&n, p)
 	if n.Robust != nil {
 		if n.Robust.PositiveOffset.Float() < 0 {
@@ -157,7 +159,7 @@ func (n Normalize) validate(p *field.Path) field.ErrorList {
 	return errs
 }
 
-func (x Index) validate(p *field.Path) field.ErrorList {
+func validateIndex(x config.Index, p *field.Path) field.ErrorList {
 	errs := oneImplementation(&x, p)
 	if x.PNorm == nil {
 		return errs
@@ -182,7 +184,7 @@ func (x Index) validate(p *field.Path) field.ErrorList {
 
 // validateScaler refuses what cannot be where people scale: a rollout that does so too, and a Deployment, whose pods of before
 // and after a change own by different numbers.
-func (c PlannerConfig) validateScaler() field.ErrorList {
+func validateScaler(c config.PlannerConfig) field.ErrorList {
 	if c.Partition.Replicas == nil || !c.Partition.Replicas.Workload {
 		return nil
 	}
@@ -192,7 +194,7 @@ func (c PlannerConfig) validateScaler() field.ErrorList {
 			"stops and starts every replica, and partition.replicas: workload leaves spec.replicas to people: "+
 				"set rollout.live or rollout.default, or a number of replicas"))
 	}
-	if live := c.Rollout.Live; live != nil && live.Adopt == AdoptWithNext {
+	if live := c.Rollout.Live; live != nil && live.Adopt == config.AdoptWithNext {
 		errs = append(errs, field.Invalid(field.NewPath("rollout", "live", "adopt"), field.OmitValueType{},
 			"WithNextRollout may bring the env while replicas come or go that people scale (partition.replicas: workload): "+
 				"set Now, or a number of replicas"))
@@ -207,14 +209,14 @@ func (c PlannerConfig) validateScaler() field.ErrorList {
 
 // validate wants drain <= low <= high, above 0 and up to 1: a replica that is filled beyond high would give up at once what
 // it took.
-func (s *Sticky) validate(p *field.Path) field.ErrorList {
+func validateSticky(s *config.Sticky, p *field.Path) field.ErrorList {
 	if s == nil {
 		return nil
 	}
 	var errs field.ErrorList
 	shares := []struct {
 		name  string
-		share Decimal
+		share config.Decimal
 	}{{"drain", s.Drain}, {"low", s.Low}, {"high", s.High}}
 	for i, one := range shares {
 		switch share := one.share.Float(); {
@@ -229,8 +231,8 @@ func (s *Sticky) validate(p *field.Path) field.ErrorList {
 	return append(errs, between(p.Child("maxMoves"), s.MaxMoves, 0, 100_000)...)
 }
 
-func (r Partition) validate(p *field.Path) field.ErrorList {
-	errs := append(oneImplementation(&r, p), r.Sticky.validate(p.Child("sticky"))...)
+func validatePartition(r config.Partition, p *field.Path) field.ErrorList {
+	errs := append(oneImplementation(&r, p), validateSticky(r.Sticky, p.Child("sticky"))...)
 	low, high := 1, maxReplicas
 	if r.MinReplicas != nil {
 		errs = append(errs, between(p.Child("minReplicas"), *r.MinReplicas, 1, maxReplicas)...)
@@ -255,19 +257,19 @@ func (r Partition) validate(p *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(p.Child("capacity"), string(*r.Capacity), "is not a load above 0: null leaves the number of replicas as it is"))
 		}
 	}
-	return append(errs, r.validateGroups(p.Child("groups"))...)
+	return append(errs, validateGroups(r, p.Child("groups"))...)
 }
 
-func (e Evaluate) validate(interval Duration, p *field.Path) field.ErrorList {
+func validateEvaluate(e config.Evaluate, interval config.Duration, p *field.Path) field.ErrorList {
 	errs := oneImplementation(&e, p)
 	if e.CostBenefit != nil {
-		errs = append(errs, between(p.Child("costBenefit", "horizon"), e.CostBenefit.Horizon, Duration(time.Hour), Duration(30*24*time.Hour))...)
+		errs = append(errs, between(p.Child("costBenefit", "horizon"), e.CostBenefit.Horizon, config.Duration(time.Hour), config.Duration(30*24*time.Hour))...)
 	}
 	if e.MostWanted == nil {
 		return errs
 	}
 	at, m := p.Child("mostWanted"), e.MostWanted
-	errs = append(errs, between(at.Child("window"), m.Window, Duration(time.Second), maxTime)...)
+	errs = append(errs, between(at.Child("window"), m.Window, config.Duration(time.Second), maxTime)...)
 	errs = append(errs, between(at.Child("minSamples"), m.MinSamples, 1, 100_000)...)
 	if len(errs) == 0 && interval >= minInterval && int64(m.Window/interval) < int64(m.MinSamples) {
 		errs = append(errs, field.Invalid(at.Child("minSamples"), m.MinSamples, fmt.Sprintf(
