@@ -142,7 +142,7 @@ func (c candidacy) replicasHeld(g *ground.Ground, replica int) {
 // election is the vote on candidates.
 type election struct {
 	*outcome.Draft
-	ballots evaluate.History // the vote as it goes on where what it elects does not begin
+	ballots evaluate.Vote // the vote as it goes on where what it elects does not begin
 }
 
 // elect lets the evaluation vote on the candidate, and answers what it elects. Where nothing may begin the vote goes
@@ -233,7 +233,7 @@ func (e *election) vote(s *snapshot, d division.Division, vote evaluate.Candidat
 }
 
 // end forgets the vote.
-func (e *election) end() { e.Out.Memory.Votes, e.ballots = evaluate.History{}, evaluate.History{} }
+func (e *election) end() { e.Out.Memory.Votes, e.ballots = evaluate.Vote{}, evaluate.Vote{} }
 
 // stands keeps the vote of an election that begins nothing, with the ballot of this cycle: else the vote would have a gap
 // for as long as what it elected waits, and be short of samples once it may begin.
@@ -283,7 +283,7 @@ func (c starting) hear(p *proposed) {
 		c.Out.Done = true
 	}
 	if p.holds {
-		c.Out.Memory.HoldOff, c.Out.Memory.Votes = c.In.Now, evaluate.History{}
+		c.Out.Memory.HoldOff, c.Out.Memory.Votes = c.In.Now, evaluate.Vote{}
 		c.Out.Memory.Savings = c.Out.Memory.Savings.After(c.In.Now)
 	}
 	if p.last != nil && p.cause != change.Failover {

@@ -12,6 +12,9 @@ import (
 // InClusterServer is the server URL under which Argo CD knows the cluster it runs in.
 const InClusterServer = "https://kubernetes.default.svc"
 
+// NoReplica stands for a replica where there is none: nobody has the cluster, or nobody chose where it goes.
+const NoReplica = -1
+
 // Shard is a destination cluster. ID is the name of its Secret, Name the cluster's own name (data.name).
 type Shard struct {
 	UID       string `json:"uid,omitempty"`

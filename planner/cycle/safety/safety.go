@@ -164,7 +164,7 @@ func (w *Watch) expect(g *ground.Ground) {
 		}
 	}
 	for _, o := range w.Out.Verdict.Orphans {
-		if w.In.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
+		if w.In.Observed.Known && o.Intended != plan.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
 			w.expectedOrphans = append(w.expectedOrphans, o.Cluster)
 		}
 	}
