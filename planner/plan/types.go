@@ -109,7 +109,7 @@ const (
 	Assigning  Stage = "Assigning"  // every Secret gets its replica
 	Scaling    Stage = "Scaling"    // replicas or env become what the rollout wants
 	Restarting Stage = "Restarting" // every pod restarts, where that was asked for
-	Reverting  Stage = "Reverting"  // the way back of a stage that passed its deadline
+	Reverting  Stage = "Reverting"  // the way back of a stage that passed its deadline: of a wave, or of counts (TakesWaveBack)
 	Draining   Stage = "Draining"   // x0y: no replica runs
 	Restoring  Stage = "Restoring"  // x0y: the replicas come back
 	Moving     Stage = "Moving"     // live: a wave of clusters changes its replica
