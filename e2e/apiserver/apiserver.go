@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 )
 
 // Start starts them until the test ends, on the binaries that the plane builds once. The client that comes of the
@@ -56,7 +56,7 @@ func (s *Shared) Start(t testing.TB) *rest.Config {
 
 // newEnvironment is of the binaries that the plane builds once.
 func newEnvironment(t testing.TB) (*envtest.Environment, error) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		return nil, err
 	}
