@@ -1,6 +1,7 @@
 package promql
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -312,5 +313,33 @@ func FuzzTemplate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		takesLittle(t, query, prod)
+	})
+}
+
+// What a rendering takes of the budget of all is at least its text, and no more steps than three times what it may take
+// alone: what is replaced is looked for twice.
+func TestABudgetIsChargedForEachRendering(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var query strings.Builder
+		query.WriteString(`{{ $a := "aA" }}{{ $l := list "a" }}{{ $d := dict "k" "a" }}`)
+		for _, step := range rapid.SliceOfN(rapid.SampledFrom(steps), 1, 30).Draw(t, "steps") {
+			query.WriteString("{{ " + step + " }}")
+		}
+		template, err := ParseTemplate(query.String() + "{{ $a }}")
+		if err != nil {
+			return // a step that is refused by name
+		}
+		b := NewBudget()
+		got, _ := b.Render(template, prod)
+		if text := maxTextOfAll - b.text.Load(); text < int64(len(got)) || text > maxWork+maxQuery {
+			t.Fatalf("%d bytes are charged for a query of %d", text, len(got))
+		}
+		if steps := maxStepsOfAll - b.steps.Load(); steps < 0 || steps > 3*maxSteps {
+			t.Fatalf("%d steps are charged", steps)
+		}
+		b.steps.Store(0)
+		if got, err := b.Render(template, prod); got != "" || !errors.Is(err, ErrSpent) {
+			t.Fatalf("%q, %v", got, err)
+		}
 	})
 }
