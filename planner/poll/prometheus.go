@@ -74,6 +74,7 @@ type Prometheus struct {
 	querier func(*meter.Allowance) Querier // of one query
 	turn    meter.Turn                     // of large answers
 	slots   chan struct{}                  // of requests, those too that nobody waits for any more
+	budget  func() *promql.Budget          // of a Fetch
 	config  Config
 	hung    hung
 }
@@ -101,7 +102,8 @@ func NewWith(q Querier, c Config) *Prometheus {
 	c.Within = cmp.Or(max(c.Within, 0), time.Minute)
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
 	return &Prometheus{
-		querier: func(*meter.Allowance) Querier { return q }, turn: meter.NewTurn(), slots: make(chan struct{}, 4*c.Concurrency), config: c,
+		querier: func(*meter.Allowance) Querier { return q }, turn: meter.NewTurn(), slots: make(chan struct{}, 4*c.Concurrency),
+		budget: promql.NewBudget, config: c,
 	}
 }
 
@@ -114,7 +116,7 @@ func NewWith(q Querier, c Config) *Prometheus {
 func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.Within, errLate)
 	defer cancel()
-	f := fetch{Prometheus: p, now: now, ages: map[aged]*reply{}, templates: promql.NewBudget()}
+	f := fetch{Prometheus: p, now: now, ages: map[aged]*reply{}, templates: p.budget()}
 	f.group.SetLimit(p.config.Concurrency)
 	theirs := f.targets(ctx, metrics)
 	fetched := make([]Fetched, len(metrics))

@@ -1,6 +1,5 @@
 // Package meter reads what a Prometheus answers within bounds of memory, with the OAuth 2 token that it asks for within
-// bounds of time: an answer is weighed before it is decoded, and
-// large ones are read one at a time.
+// bounds of time: an answer is weighed before it is decoded, and large ones are read one at a time.
 package meter
 
 import (

@@ -15,3 +15,6 @@ var Weight = weight
 func SetTokenWait(c *http.Client, wait time.Duration) {
 	c.Transport.(*bearer).tokens.client.Timeout = wait
 }
+
+// TokenWait is how long that is.
+func TokenWait(c *http.Client) time.Duration { return c.Transport.(*bearer).tokens.client.Timeout }

@@ -174,6 +174,9 @@ func TestATokenEndpointThatComesBackIsAsked(t *testing.T) {
 	defer tokens.Close()
 	defer close(release)
 	c, at := client(t, config.OAuth2{ClientID: "ballast", ClientSecret: "s", TokenURL: tokens.URL}), echo(t)
+	if got := meter.TokenWait(c); got != 15*time.Second {
+		t.Errorf("it waits for %s", got)
+	}
 	meter.SetTokenWait(c, 20*time.Millisecond)
 	if got := ask(t, c, at); !strings.HasPrefix(got, "asking poll.prometheus.http.oauth2.token_url for a token: ") {
 		t.Errorf("it hangs: %q", got)
