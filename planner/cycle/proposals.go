@@ -108,6 +108,7 @@ func level(s *snapshot) *proposed {
 	if s.worth.said != "" {
 		why += "; " + s.worth.said
 	}
+	why += bill(s, w, moves)
 	if waits := restartPays(s, w); waits != "" {
 		return &proposed{verdict: waits}
 	}
