@@ -37,7 +37,7 @@ func (c *cycle) decide(g *ground.Ground) {
 	starting{c}.awaitTemplate(g, now)
 	starting{c}.checkEnforcement(g)
 	s.elected, s.worth = candidacy{c.Draft, c.votes}.candidate(s)
-	s.candidate = c.Out.Candidate
+	s.candidate, s.line = c.Out.Candidate, c.Out.Line
 	switch {
 	case g.Next.Rollout == nil:
 		starting{c}.begin(s)

@@ -42,6 +42,7 @@ type snapshot struct {
 	verdicts  gate.Verdicts // of the gates
 	now       []plan.Replica
 	candidate *outcome.Candidate
+	line      *outcome.Line // what a replica may carry, or is known to; nil: nothing says it
 	elected   *evaluate.Candidate
 	worth     worth // of the elected, where it was weighed
 }

@@ -207,6 +207,9 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := say.Bars(w, c.Replicas); err != nil {
 		return err
 	}
+	if room := out.Line.Headroom(out.Now, c.Replicas); room != "" && len(c.Moves) > 0 {
+		say.To(w, "  Headroom: %s.\n", room)
+	}
 	for _, lost := range c.Lost {
 		say.To(w, "  - %s\n", lost)
 	}
