@@ -55,7 +55,7 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 }
 
 // Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
-// metrics, else the explicit shard, else the algorithm's. sharding.Nobody where no replica has that number, or Argo CD
+// metrics, else the explicit shard, else the algorithm's. plan.NoReplica where no replica has that number, or Argo CD
 // skips the cluster.
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
@@ -99,7 +99,7 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 }
 
 // shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
-// sharding.Nobody where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
+// plan.NoReplica where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
 func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {
 	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), make([]int, len(fleet.Clusters))
 	for i := range fleet.Clusters {
@@ -182,7 +182,7 @@ func replicaOf(pod string, w discover.Workload, pods []observed.Pod) (int, bool)
 		if i < 0 {
 			return 0, false
 		}
-		return pods[i].Replica, true // sharding.Nobody without a slot
+		return pods[i].Replica, true // plan.NoReplica without a slot
 	}
 	digits, ok := strings.CutPrefix(pod, w.Name+"-")
 	if !ok {
