@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"ballast/planner/discover"
@@ -60,4 +62,42 @@ func TestNoFirstPlanContradictsThePods(t *testing.T) {
 			rt.Fatalf("every pod answers, and there is no plan: %v", messages(out))
 		}
 	})
+}
+
+// TestAPlanThatHoldsNothingStaysWhileOwnersAreUnknown: in mode Observe the plan is made anew of what the pods say. While one is silent it
+// stays as it was, people are told for whom it waits, and it goes on once all say what they have.
+func TestAPlanThatHoldsNothingStaysWhileOwnersAreUnknown(t *testing.T) {
+	w := newLiveWorld(slices.Repeat([]float64{10}, 9)...)
+	w.in.Config.Mode, w.in.Discovered.Algorithm = plan.Observe, string(sharding.ConsistentHashing)
+	w.placed, w.mute = map[string]int{}, map[int]bool{}
+	for i := range w.in.Discovered.Secrets {
+		s := &w.in.Discovered.Secrets[i]
+		s.Shard, w.placed[s.Name] = discover.ShardValue{}, i/3
+	}
+	rows := func() map[string]int {
+		of := map[string]int{}
+		for name, row := range w.in.InForce.Clusters {
+			of[name] = row.Replica
+		}
+		return of
+	}
+	w.step(time.Minute)
+	before, writes := maps.Clone(w.placed), w.writes
+	if diff := cmp.Diff(before, rows()); diff != "" {
+		t.Fatalf("the first plan is not the fleet as it is (-fleet +plan):\n%s", diff)
+	}
+	w.mute[2], w.placed["c000"] = true, 1
+	for range 30 {
+		w.step(time.Minute)
+	}
+	const told = `Argo CD's consistent-hashing places clusters without a shard by the number of all Applications, and no pod says that it has c006, c007, c008: ` +
+		"nothing is planned until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until those Secrets have a shard"
+	if diff := cmp.Diff(before, rows()); diff != "" || w.writes != writes || findProblem(w.last, "OwnersUnknown").Message != told {
+		t.Errorf("written %d times, people are told %v; rows (-before +now):\n%s", w.writes-writes, messages(w.last), diff)
+	}
+	w.mute[2] = false
+	w.step(time.Minute)
+	if diff := cmp.Diff(w.placed, rows()); diff != "" {
+		t.Errorf("all pods answer (-fleet +plan):\n%s", diff)
+	}
 }
