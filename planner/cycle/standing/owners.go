@@ -55,17 +55,21 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 }
 
 // Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
-// metrics, else the explicit shard, else the algorithm's. plan.NoReplica where no replica has that number, or Argo CD
-// skips the cluster.
+// metrics, else the explicit shard, else the one whose pod alone is not ready, else the algorithm's. plan.NoReplica where
+// no replica has that number, or Argo CD skips the cluster.
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
 	seen := shownOwners(in, fleet, replicas)
-	runs := Replicas(in.Workload)
+	runs, left := Replicas(in.Workload), left(in)
 	for i := range fleet.Clusters {
 		c := &fleet.Clusters[i]
-		if shown := seen[i] != plan.NoReplica && seen[i] < replicas; shown && !c.Skip && !c.Implicit {
+		said := in.Observed.Reported.Clusters[c.Shard.ID]
+		switch shown := seen[i] != plan.NoReplica && seen[i] < replicas; {
+		case shown && !c.Skip && !c.Implicit:
 			owners[i] = seen[i]
+		case left != plan.NoReplica && byRing(*c) && len(said.Holders) == 0 && said.Apps != 0:
+			owners[i] = left
 		}
 		if owners[i] >= runs {
 			owners[i] = plan.NoReplica // the env promises more replicas than run: nobody reconciles this cluster
