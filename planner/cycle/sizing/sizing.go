@@ -152,7 +152,7 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 	if g.Next.Unmanaged {
 		v.Add(gate.Everything, "the workload is annotated as unmanaged")
 	}
-	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart], RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes.Restarted)}
+	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart], RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes)}
 }
 
 // overCapacity are the replicas that carry more than a person said that they may.
@@ -199,11 +199,20 @@ func (s sizing) nodeCapUnknown() {
 		Message: "size.nodeCap.fromNodes bounds no replica: " + why + "; write size.nodeCap.cpu and memory to be bounded meanwhile"})
 }
 
-// RestartAgain is when ballast may restart the fleet again by itself; zero: now. Last is when it did.
-func RestartAgain(in input.Inputs, last time.Time) time.Time {
-	every := time.Duration(in.Config.Change.Restarts.Every)
+// RestartAgain is when ballast may restart the fleet again by itself; zero: now. What nobody saw for a while may have restarted just now.
+func RestartAgain(in input.Inputs, m memory.Changes) time.Time {
+	every, last := time.Duration(in.Config.Change.Restarts.Every), m.Restarted
+	if Blind(in, m) && !m.Looked.IsZero() && in.Now.Sub(m.Looked) < every {
+		last = in.Now
+	}
 	if since := in.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
 		return time.Time{}
 	}
 	return last.Add(every)
+}
+
+// Blind reports whether the fleet may have restarted since its pods were seen last: they are not seen, or a leader begins with an older
+// memory, or none.
+func Blind(in input.Inputs, m memory.Changes) bool {
+	return m.Looked.IsZero() || in.Now.Sub(m.Looked) > 2*time.Duration(in.Config.Interval)
 }
