@@ -200,7 +200,7 @@ func TestClustersThatFallSilentEndInAnyFleet(t *testing.T) {
 				if test.alone {
 					told += mend
 				}
-				says := slices.ContainsFunc(table.Problems, func(p Problem) bool {
+				says := slices.ContainsFunc(table.Problems, func(p MetricProblem) bool {
 					return p.Kind == LowCoverage && strings.HasSuffix(p.Message, told)
 				})
 				if says != (test.want > 0) {

@@ -187,7 +187,7 @@ type Memory struct {
 	Before   map[string]string    `json:"before,omitempty"` // the references that were before that
 	Refused  time.Time            `json:"refused,omitzero"` // when the metrics were not believed last
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
-	Votes    evaluate.History     `json:"votes,omitzero"`
+	Votes    evaluate.Vote        `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"HoldOffFor,omitzero"` // when a rollout failed last
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
@@ -246,6 +246,7 @@ type Changes struct {
 	Replicas  failover.Memory      `json:"replicas,omitzero"`
 	Failover  failover.Last        `json:"failover,omitzero"`
 	Ownership ownership.Memory     `json:"ownership,omitzero"`
+	ByName    int                  `json:"byName,omitempty"` // Applications that seemed to name their cluster and have an empty dest_server, at the last look
 }
 
 // HoldOffFor is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely

@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/reading"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/plan"
 )
 
 // sizing has the sizes of replicas follow their rules.
@@ -69,7 +70,7 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
 		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas),
 		Receivers: ReceiversOf(g.Next, target), Givers: GiversOf(g.Next, target), Leavers: leaversOf(g.Next),
-		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next),
+		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next), Due: s.due(g),
 		Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: reading.RememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
@@ -82,6 +83,17 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 	if answer.Note != "" {
 		s.Note(answer.Note)
 	}
+}
+
+// due is how many pods are to be there; 0: nobody can tell, or sizes are people's or stay as they are.
+func (s sizing) due(g *ground.Ground) int {
+	w := s.In.Workload
+	peoples, deciding := s.In.Paused || s.In.BreakGlass || g.Next.Unmanaged, g.Next.Mode == plan.Enforce
+	seen := s.In.Observed.Known && w.ObservedGeneration >= w.Generation
+	if peoples || !deciding || !seen {
+		return 0
+	}
+	return w.Replicas
 }
 
 // frozenSizes reports whether what holds sizes stays as it is since a person froze ballast, and tells that it waits.

@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/sharding"
 )
 
@@ -22,9 +23,9 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 	}
 	seen := shownOwners(in, fleet, replicas)
 	listed, all := accounts(in)
-	left := left(in) != sharding.Nobody
+	left := left(in) != plan.NoReplica
 	for i, c := range fleet.Clusters {
-		if shown := seen[i] != sharding.Nobody && seen[i] < replicas; shown || !byRing(c) || !Managed(c) {
+		if shown := seen[i] != plan.NoReplica && seen[i] < replicas; shown || !byRing(c) || !Managed(c) {
 			continue
 		}
 		said := in.Observed.Reported.Clusters[c.Shard.ID]
@@ -58,11 +59,11 @@ func accounts(in input.Inputs) (listed, all bool) {
 func byRing(c discover.Cluster) bool { return !c.Implicit && !c.Skip && !c.Explicit.Decides() }
 
 // left is the one replica without a ready pod, where each other one says what it has, and has listed its Applications: under
-// consistent-hashing each cluster is one replica's, ready or not, so what no other one has is its. sharding.Nobody: there is none, or
+// consistent-hashing each cluster is one replica's, ready or not, so what no other one has is its. plan.NoReplica: there is none, or
 // several are.
 func left(in input.Inputs) int {
 	if Algorithm(in) != sharding.ConsistentHashing || in.Observed.Dynamic || !in.Observed.Reported.Asked {
-		return sharding.Nobody
+		return plan.NoReplica
 	}
 	ready := map[int]bool{}
 	for _, p := range in.Observed.Pods {
@@ -70,21 +71,21 @@ func left(in input.Inputs) int {
 			continue
 		}
 		if ready[p.Replica] = true; in.Now.Sub(p.Started) < listsFor {
-			return sharding.Nobody
+			return plan.NoReplica
 		}
 	}
-	one := sharding.Nobody
+	one := plan.NoReplica
 	for replica := range Replicas(in.Workload) {
 		switch {
 		case ready[replica]:
-		case one != sharding.Nobody:
-			return sharding.Nobody
+		case one != plan.NoReplica:
+			return plan.NoReplica
 		default:
 			one = replica
 		}
 	}
 	if one >= ControllerReplicas(in.Workload) { // which owns nothing, or what replica 0 has
-		return sharding.Nobody
+		return plan.NoReplica
 	}
 	return one
 }
