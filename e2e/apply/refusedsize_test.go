@@ -40,8 +40,8 @@ func (d *deciding) minutes(t *testing.T, n int) {
 	d.write(func(p *plan.Plan) { p.Sizes = d.Plan.Sizes })
 }
 
-// A LimitRange below a size refuses the pod that the webhook gave it: after five minutes it comes with its template's size. Once it runs, the
-// planner is refused to resize it, and the next pod comes at once.
+// A LimitRange below a size refuses the pod that the webhook gave it: after five minutes it comes with its template's size. Once it
+// runs, the planner is refused to resize it, and the next pod comes at once.
 func (s *sizes) limited(t *testing.T, owner []metav1.OwnerReference) {
 	rule := func(list config.SizeList, resource string, base config.Quantity) config.SizeRule {
 		return config.SizeRule{List: list, Resource: resource, Base: base}
@@ -76,7 +76,8 @@ func (s *sizes) limited(t *testing.T, owner []metav1.OwnerReference) {
 	d.minutes(t, 1)
 	comes("application-controller 250m 512Mi - 3Gi")
 	d.minutes(t, 1)
-	results := s.applier.Apply(t.Context(), s.plan.Target, []diff.Step{diff.PatchPod{Pod: controllers + "-1", Size: d.Plan.Sizes.Default, Why: diff.Sized}}).Results
+	asks := []diff.Step{diff.PatchPod{Pod: controllers + "-1", Size: d.Plan.Sizes.Default, Why: diff.Sized}}
+	results := s.applier.Apply(t.Context(), s.plan.Target, asks).Results
 	why, refused := apply.Refusal(results[0].Err)
 	if !refused || !strings.HasPrefix(why, "Forbidden by a LimitRange;") {
 		t.Fatalf("%v: %v", results[0].Outcome, results[0].Err)

@@ -22,11 +22,13 @@ import (
 	"ballast/planner/plan"
 )
 
-// noConfigMaps is a quota by which no ConfigMap of the namespace is made any more. No controller runs here that counts: its status is the test's.
+// noConfigMaps is a quota by which no ConfigMap of the namespace is made any more. No controller runs here that counts: its status is
+// the test's.
 func (b *bed) noConfigMaps() *corev1.ResourceQuota {
 	b.Helper()
 	none := corev1.ResourceList{"configmaps": resource.MustParse("0")}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "none"}}
+	quota.Spec.Hard = none
 	b.must(b.api.Create(b.ctx, quota))
 	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
 	b.must(b.api.Status().Update(b.ctx, quota))
@@ -97,8 +99,8 @@ func TestAStoppedFleetComesBackThoughItsPlanCannotBeMadeAnew(t *testing.T) {
 	}
 }
 
-// TestClustersFailOverThoughTheHistoryCannotBeMadeAnew: somebody deletes the history under a quota by which it is not made again. A dead replica's
-// clusters leave it all the same, once; what only levels waits.
+// TestClustersFailOverThoughTheHistoryCannotBeMadeAnew: somebody deletes the history under a quota by which it is not made again. A dead
+// replica's clusters leave it all the same, once.
 func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
 	b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1, 1)
 	b.config.Failover = &config.Failover{After: config.Duration(5 * time.Minute), Settle: config.Duration(5 * time.Minute)}
@@ -109,7 +111,8 @@ func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
 		o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true}}
 		for r := range 3 {
 			if r != dead {
-				o.Pods = append(o.Pods, observed.Pod{Replica: r, Name: "argocd-application-controller-" + string(rune('0'+r)), Ready: true, Claimed: true, Answered: true})
+				name := "argocd-application-controller-" + string(rune('0'+r))
+				o.Pods = append(o.Pods, observed.Pod{Replica: r, Name: name, Ready: true, Claimed: true, Answered: true})
 			}
 		}
 		return o, nil

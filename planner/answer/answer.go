@@ -101,8 +101,9 @@ var (
 	byDenial  = regexp.MustCompile(`^admission webhook "[a-z0-9.-]{1,253}" denied the request`)
 	byPolicy  = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: ValidatingAdmissionPolicy '([a-z0-9.-]{1,253})'`)
 	byQuota   = regexp.MustCompile(`^pods "[^"]{0,253}" is forbidden: (?:exceeded|failed) quota: ([a-z0-9.-]{1,253})[,:]`)
-	byLimits  = regexp.MustCompile(`^pods "[^"]{0,253}" is forbidden: \[?(?:(?:maximum|minimum) \S{1,253} usage|\S{1,253} max limit to request ratio) per (?:Pod|Container) is `)
-	byRights  = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: User "`)
+	byLimits  = regexp.MustCompile(`^pods "[^"]{0,253}" is forbidden: \[?` +
+		`(?:(?:maximum|minimum) \S{1,253} usage|\S{1,253} max limit to request ratio) per (?:Pod|Container) is `)
+	byRights = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: User "`)
 )
 
 // Webhook is the webhook that refused a write, or could not be asked; empty where that is nobody or somebody else.

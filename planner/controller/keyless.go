@@ -81,16 +81,19 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	return nil
 }
 
-// goesBackUnwritten has a fleet that rollout.x0y stopped come back where no plan can say so: somebody deleted the plan ConfigMap meanwhile, and
-// the API server refuses to have it made anew (a quota of ConfigMaps), or refuses each write of it until the stop has lapsed, from when on
-// the webhook lets the replicas come back. The plan that says so is this leader's alone; the next one comes to the same by its history.
+// goesBackUnwritten has a fleet that rollout.x0y stopped come back where no plan can say so: somebody deleted the plan ConfigMap
+// meanwhile, and the API server refuses to have it made anew (a quota of ConfigMaps), or refuses each write of it until the stop has
+// lapsed, from when on the webhook lets the replicas come back. The plan that says so is this leader's alone; the next one comes to the
+// same by its history.
 func (l *Loop) goesBackUnwritten(in input.Inputs, base store.Snapshot, failed error) {
 	stands := cmp.Or(l.plan.newest().Plan, l.archive.newest())
 	why, denied := apply.Refusal(failed)
-	if !denied || stands == nil || !stands.StopsAll() || in.BreakGlass {
+	peoples := in.BreakGlass
+	if !denied || peoples || stands == nil {
 		return
 	}
-	if base.Exists() && !plan.StopLapsed(stands.Rollout.Since, in.Now) {
+	held := base.Exists() && stands.StopsAll() && !plan.StopLapsed(stands.Rollout.Since, in.Now)
+	if held || !stands.StopsAll() {
 		return
 	}
 	next, stopped := cycle.BringBack(*stands, in)

@@ -132,7 +132,8 @@ func TestPodsThatNobodySeesEndNoLevelling(t *testing.T) {
 	w := newStopping()
 	w.hidden = true
 	w.lives(23 * time.Hour)
-	const want = "waits until a pod is seen, since every replica restarts for it, and nobody saw whether they just did (change.restarts.every is 24h0m0s); rollout.live restarts none"
+	const want = "waits until a pod is seen, since every replica restarts for it, and nobody saw whether they just did " +
+		"(change.restarts.every is 24h0m0s); rollout.live restarts none"
 	if len(w.stops) != 0 || w.last.Candidate == nil || w.last.Candidate.Verdict != want {
 		t.Fatalf("%d stops, people are told %+v", len(w.stops), w.last.Candidate)
 	}

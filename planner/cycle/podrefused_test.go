@@ -19,13 +19,15 @@ func TestAReplicaThatNoPodIsMadeForIsGivenItsTemplatesSize(t *testing.T) {
 		then func(*input.Inputs)
 		want [][2]string
 	}{
-		"in Enforce":                       {func(*input.Inputs) {}, [][2]string{rest, {}, rest}},
-		"frozen":                           {func(in *input.Inputs) { in.Paused = true }, [][2]string{rest, own, rest}},
-		"under break-glass":                {func(in *input.Inputs) { in.BreakGlass = true }, [][2]string{rest, own, rest}},
-		"in Hold":                          {func(in *input.Inputs) { in.Config.Mode = plan.Hold }, [][2]string{rest, own, rest}},
-		"where pods are not seen":          {func(in *input.Inputs) { in.Observed.Known = false }, [][2]string{rest, own, rest}},
-		"where the workload just changed":  {func(in *input.Inputs) { in.Workload.Generation, in.Workload.ObservedGeneration = 5, 4 }, [][2]string{rest, own, rest}},
-		"where it is to have no such pods": {func(in *input.Inputs) { in.Config.Mode, in.Workload.Replicas = plan.Enforce, 1 }, [][2]string{rest, own, rest}},
+		"in Enforce":              {func(*input.Inputs) {}, [][2]string{rest, {}, rest}},
+		"frozen":                  {func(in *input.Inputs) { in.Paused = true }, [][2]string{rest, own, rest}},
+		"under break-glass":       {func(in *input.Inputs) { in.BreakGlass = true }, [][2]string{rest, own, rest}},
+		"in Hold":                 {func(in *input.Inputs) { in.Config.Mode = plan.Hold }, [][2]string{rest, own, rest}},
+		"where pods are not seen": {func(in *input.Inputs) { in.Observed.Known = false }, [][2]string{rest, own, rest}},
+		"where the workload just changed": {func(in *input.Inputs) {
+			in.Workload.Generation, in.Workload.ObservedGeneration = 5, 4
+		}, [][2]string{rest, own, rest}},
+		"where it is to have no such pods": {func(in *input.Inputs) { in.Workload.Replicas = 1 }, [][2]string{rest, own, rest}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := sizedWorld(2, 10, 2)

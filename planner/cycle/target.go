@@ -235,7 +235,8 @@ func restartWaits(s *snapshot, again time.Time) string {
 		return fmt.Sprintf("waits until a pod is seen, since every replica restarts for it, and nobody saw whether they just did "+
 			"(change.restarts.every is %s); rollout.live restarts none", every)
 	}
-	return fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s (change.restarts.every is %s); rollout.live restarts none",
+	return fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s "+
+		"(change.restarts.every is %s); rollout.live restarts none",
 		again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), every)
 }
 

@@ -80,7 +80,8 @@ func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Fin
 		}
 	}
 	if !trusted(installed.Webhooks) {
-		add(unasked, "caBundle", fmt.Sprintf("the caBundle of the webhook %s is that of no other, so that the API server may not believe who answers", unasked))
+		add(unasked, "caBundle", fmt.Sprintf("the caBundle of the webhook %s is that of no other, so that the API server may not believe "+
+			"who answers", unasked))
 	}
 	for _, got := range installed.Webhooks {
 		if !slices.ContainsFunc(shipped.Webhooks, func(w admissionv1.MutatingWebhook) bool { return w.Name == got.Name }) {

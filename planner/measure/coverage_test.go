@@ -174,7 +174,8 @@ func TestClustersThatFallSilentEndInAnyFleet(t *testing.T) {
 				for _, server := range servers[from:] {
 					samples = append(samples, poll.Sample{Key: server, Value: value})
 				}
-				table, err := Join([]poll.Metric{{ID: "apps", Query: "q", Match: poll.Match{Label: "dest_server"}, NoData: number(0)}}, fleet, answer(samples...), last, o, now)
+				apps := poll.Metric{ID: "apps", Query: "q", Match: poll.Match{Label: "dest_server"}, NoData: number(0)}
+				table, err := Join([]poll.Metric{apps}, fleet, answer(samples...), last, o, now)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -199,7 +200,9 @@ func TestClustersThatFallSilentEndInAnyFleet(t *testing.T) {
 				if test.alone {
 					told += mend
 				}
-				says := slices.ContainsFunc(table.Problems, func(p MetricProblem) bool { return p.Kind == LowCoverage && strings.HasSuffix(p.Message, told) })
+				says := slices.ContainsFunc(table.Problems, func(p MetricProblem) bool {
+					return p.Kind == LowCoverage && strings.HasSuffix(p.Message, told)
+				})
 				if says != (test.want > 0) {
 					t.Errorf("people are told %v, want %q: %t", table.Problems, told, test.want > 0)
 				}

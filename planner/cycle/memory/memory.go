@@ -246,7 +246,7 @@ type Changes struct {
 	Replicas  failover.Memory      `json:"replicas,omitzero"`
 	Failover  failover.Last        `json:"failover,omitzero"`
 	Ownership ownership.Memory     `json:"ownership,omitzero"`
-	ByName    int                  `json:"byName,omitempty"` // Applications that seemed to name their cluster and have an empty dest_server, at the last look
+	ByName    int                  `json:"byName,omitempty"` // Applications without a dest_server, though they seemed to name a cluster, at the last look
 }
 
 // HoldOffFor is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely

@@ -117,8 +117,8 @@ func LimitOf(resource string) string { return resource + ".limit" }
 
 // none reports whether there is nothing to remember.
 func (s Sizes) none() bool {
-	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.NoRoom) + len(s.Unfit) + len(s.Nodes) + len(s.Cramped) +
-		len(s.GivenUp)
+	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.Nodes)
+	entries += len(s.NoRoom) + len(s.Unfit) + len(s.GivenUp) + len(s.Cramped)
 	stands := s.Found != nil || s.Held != nil || s.Back != nil
 	return entries == 0 && !stands
 }

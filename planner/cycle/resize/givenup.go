@@ -121,7 +121,8 @@ func (q refusals) next(ordinal int, lacking bool, held plan.Resources) memory.Gi
 func (q refusals) whileItRuns(g memory.GivenUp, pod observed.Pod, held plan.Resources) memory.GivenUp {
 	refused := false
 	for _, u := range q.Unmet {
-		refused = refused || u.Pod == pod.Name && u.State == diff.PodRefused && refusesNewPods(u.Words)
+		its := u.Pod == pod.Name && u.State == diff.PodRefused
+		refused = refused || its && refusesNewPods(u.Words)
 	}
 	switch {
 	case !g.At.IsZero() && q.Now.Sub(g.At) < refusedFor:
@@ -189,15 +190,16 @@ func (q refusals) without(from int) map[int]bool {
 func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Resources) {
 	until, named := g.At.Add(refusedFor), q.named(ordinal)
 	why := "a LimitRange or a ResourceQuota refuses it, to a pod that is made anew, too"
-	said := fmt.Sprintf("a LimitRange or a ResourceQuota refuses %s size, to a pod that is made anew, too: it stays as large as its pod asks for until %s; "+
-		"raise that, or write size.nodeCap", named, until.UTC().Format(time.RFC3339))
+	said := fmt.Sprintf("a LimitRange or a ResourceQuota refuses %s size, to a pod that is made anew, too: "+
+		"it stays as large as its pod asks for until %s; raise that, or write size.nodeCap", named, until.UTC().Format(time.RFC3339))
 	if g.Bare {
 		until, why = time.Time{}, "no pod was made with it"
-		said = fmt.Sprintf("no pod was made with %s size for %s, and nothing else is known to keep it away: the next one comes with the pod template's; "+
-			"a LimitRange or a ResourceQuota that refuses the size is to be raised, or size.nodeCap written: `kubectl describe` of the workload says which",
+		said = fmt.Sprintf("no pod was made with %s size for %s, and nothing else is known to keep it away: the next one comes with the pod "+
+			"template's; `kubectl describe` of the workload says what refuses it: raise that LimitRange or ResourceQuota, or write size.nodeCap",
 			named, refusedAfter)
 	}
-	a.Problems = append(a.Problems, problem.Problem{Phase: problem.PhaseSize, Subject: q.subject(ordinal), Kind: "PodRefused", Message: said})
+	told := problem.Problem{Phase: problem.PhaseSize, Subject: q.subject(ordinal), Kind: "PodRefused", Message: said}
+	a.Problems = append(a.Problems, told)
 	if g.At.Equal(q.Now) {
 		a.given = append(a.given, named)
 	}
@@ -214,7 +216,7 @@ func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Res
 		if to.Cmp(from) < 0 {
 			direction = change.Down
 		}
-		a.Sizing.Blocked = append(a.Sizing.Blocked, Blocked{Replica: q.shown(ordinal), Resource: name, Direction: direction, Reason: change.UpdatePolicy,
-			From: sizeText(name, from), To: sizeText(name, rounded(name, to)), Since: g.At, Until: until, Why: why})
+		a.Sizing.Blocked = append(a.Sizing.Blocked, Blocked{Replica: q.shown(ordinal), Resource: name, Direction: direction,
+			Reason: change.UpdatePolicy, From: sizeText(name, from), To: sizeText(name, rounded(name, to)), Since: g.At, Until: until, Why: why})
 	}
 }

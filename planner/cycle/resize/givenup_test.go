@@ -82,6 +82,7 @@ func TestAReplicaWithoutAPodComesWithItsTemplatesSize(t *testing.T) {
 // nobody knows what, may keep away waits.
 func TestWhichReplicasComeWithTheirTemplatesSize(t *testing.T) {
 	rest, own := [2]string{"2024Mi", "4048Mi"}, [2]string{"5024Mi", "10048Mi"}
+	ownTemplate := func(f *fleet) { f.Template = templateOf(own) }
 	for name, test := range map[string]struct {
 		pods []int
 		then func(f *fleet)
@@ -94,7 +95,7 @@ func TestWhichReplicasComeWithTheirTemplatesSize(t *testing.T) {
 		"nobody can tell":            {then: func(f *fleet) { f.Due = 0 }, want: [][2]string{rest, own, rest}},
 		"the workload has fewer":     {pods: []int{0, 1}, then: func(f *fleet) { f.Due = 2 }, want: [][2]string{rest, own, rest}},
 		"one that is being deleted":  {pods: []int{0, 1, 2}, then: func(f *fleet) { f.Pods[1].Size = nil }, want: [][2]string{rest, own, rest}},
-		"one of its template's size": {pods: []int{0, 2}, then: func(f *fleet) { f.Template = templateOf(own) }, want: [][2]string{rest, own, rest}},
+		"one of its template's size": {pods: []int{0, 2}, then: ownTemplate, want: [][2]string{rest, own, rest}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, small := grownFleet(t)
@@ -173,7 +174,7 @@ func TestWhatIsGivenUpChangesNoDecision(t *testing.T) {
 		f, free := newFleet(3), newFleet(3)
 		f.Due = 3
 		whole := podsOf(*templateOf([2]string{"2Gi", "4Gi"}), 0, 1, 2)
-		for range rapid.IntRange(1, 12).Draw(t, "stretches") {
+		for range rapid.IntRange(1, 6).Draw(t, "stretches") {
 			apps := rapid.SliceOfN(rapid.Float64Range(0, 60), 3, 3).Draw(t, "apps")
 			there, refused := rapid.SliceOfN(rapid.Bool(), 3, 3).Draw(t, "there"), rapid.SliceOfN(rapid.Bool(), 3, 3).Draw(t, "refused")
 			f.Pods, f.Unmet = nil, nil
@@ -185,7 +186,7 @@ func TestWhatIsGivenUpChangesNoDecision(t *testing.T) {
 					f.Unmet = append(f.Unmet, diff.Unmet{Replica: r, Pod: pod.Name, State: diff.PodRefused, Words: limited})
 				}
 			}
-			for range rapid.IntRange(1, 20).Draw(t, "minutes") {
+			for range rapid.IntRange(1, 9).Draw(t, "minutes") {
 				f.run(apps...)
 				free.run(apps...)
 				if err := fault(f.Plan); err != nil {

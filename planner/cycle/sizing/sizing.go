@@ -152,7 +152,8 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 	if g.Next.Unmanaged {
 		v.Add(gate.Everything, "the workload is annotated as unmanaged")
 	}
-	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart], RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes)}
+	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart],
+		RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes)}
 }
 
 // overCapacity are the replicas that carry more than a person said that they may.

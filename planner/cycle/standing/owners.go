@@ -54,9 +54,9 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 	return sharding.AlgorithmOf(in.Discovered.Algorithm)
 }
 
-// Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
-// metrics, else the explicit shard, else the one whose pod alone is not ready, else the algorithm's. plan.NoReplica where
-// no replica has that number, or Argo CD skips the cluster.
+// Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in metrics, else the explicit
+// shard, else the one whose pod alone is not ready, else the algorithm's. plan.NoReplica where no replica has that number, or Argo CD
+// skips the cluster.
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
