@@ -12,6 +12,7 @@ import (
 func TestWhatAChangeCosts(t *testing.T) {
 	def := config.Rollout{Default: &config.DefaultRollout{}}
 	x0y, live := config.Rollout{X0Y: &config.X0YRollout{}}, config.Rollout{Live: &config.LiveRollout{MaxMovesPerWave: 5}}
+	const moved, all = "; their new owners list the objects anew", "; every replica restarts and lists its objects anew"
 	level := map[string]int{"c009": 1, "c008": 1, "c003": 1}
 	for name, test := range map[string]struct {
 		rollout  config.Rollout
@@ -21,13 +22,13 @@ func TestWhatAChangeCosts(t *testing.T) {
 		replicas int
 		want     string
 	}{
-		"without a budget":      {live, 0, true, level, 3, "; their new owners list the objects anew (300)"},
-		"all at once":           {live, 30, true, level, 3, "; their new owners list the objects anew (300), and the move budget has room for them now"},
-		"within two hours":      {live, 10, true, level, 3, "; their new owners list the objects anew (300), over 2h at the move budget"},
-		"never":                 {live, -1, true, level, 3, "; their new owners list the objects anew (300), for some of which the move budget never has room"},
-		"nothing measures them": {live, 30, false, level, 3, "; their new owners list the objects anew, and the move budget has room for them now"},
-		"all stop":              {x0y, 30, true, level, 3, "; every replica restarts and lists its objects anew (1000), and the move budget has room for them now"},
-		"all restart for one":   {def, 30, true, nil, 4, "; every replica restarts and lists its objects anew (1000)"},
+		"without a budget":      {live, 0, true, level, 3, moved + " (300)"},
+		"all at once":           {live, 30, true, level, 3, moved + " (300), and the move budget has room for them now"},
+		"within two hours":      {live, 10, true, level, 3, moved + " (300), over 2h at the move budget"},
+		"never":                 {live, -1, true, level, 3, moved + " (300), for some of which the move budget never has room"},
+		"nothing measures them": {live, 30, false, level, 3, moved + ", and the move budget has room for them now"},
+		"all stop":              {x0y, 30, true, level, 3, all + " (1000), and the move budget has room for them now"},
+		"all restart for one":   {def, 30, true, nil, 4, all + " (1000)"},
 		"nothing":               {live, 30, true, nil, 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,8 @@ type snapshot struct {
 
 // snapshotOf is what is known of an outcome so far.
 func snapshotOf(out outcome.Outcome, g *ground.Ground) *snapshot {
-	return &snapshot{Ground: g, loads: out.Loads, objects: loads.Objects(g.In.Config, out.Table), verdict: out.Verdict, replicas: out.Replicas, cordoned: out.Cordoned, budget: out.Budget,
+	return &snapshot{Ground: g, loads: out.Loads, objects: loads.Objects(g.In.Config, out.Table),
+		verdict: out.Verdict, replicas: out.Replicas, cordoned: out.Cordoned, budget: out.Budget,
 		changes: out.Memory.Changes, known: out.Memory.Known, done: out.Done, now: out.Now, candidate: out.Candidate}
 }
 

@@ -81,7 +81,8 @@ func spread(p *packing, items []Item, order []Ranked, b Bounds, count int) *pack
 	return p
 }
 
-// HeaviestFirst ranks items by load, those of one load by ID. It refuses two items that nothing tells apart: the plan would depend on their order in the input.
+// HeaviestFirst ranks items by load, those of one load by ID. It refuses two items that nothing tells apart: the plan
+// would depend on their order in the input.
 func HeaviestFirst(items []Item) ([]Ranked, error) {
 	order := make([]Ranked, len(items))
 	for i := range items {

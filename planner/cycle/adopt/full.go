@@ -134,7 +134,8 @@ func loadOf(g *ground.Ground, capacity plan.Load, loads []plan.Load) *brim {
 		return nil
 	}
 	room := plan.Bytes(capacity) // of which a share is taken in the same way
-	return &brim{mean: meanOf(g, loads), high: int64(room.Share(shareOf(s.High))), low: int64(room.Share(shareOf(s.Low))), unknown: loads == nil}
+	high, low := room.Share(shareOf(s.High)), room.Share(shareOf(s.Low))
+	return &brim{mean: meanOf(g, loads), high: int64(high), low: int64(low), unknown: loads == nil}
 }
 
 // shareOf is a share, which the configuration bounds.

@@ -59,7 +59,8 @@ func (l *Line) Headroom(now, then []plan.Replica) string {
 	if l.Configured {
 		of = "partition.capacity"
 	}
-	return fmt.Sprintf("the fullest at %.2f of %s instead of %.2f", fullest(then).Float()/l.Load.Float(), of, fullest(now).Float()/l.Load.Float())
+	share := func(replicas []plan.Replica) float64 { return fullest(replicas).Float() / l.Load.Float() }
+	return fmt.Sprintf("the fullest at %.2f of %s instead of %.2f", share(then), of, share(now))
 }
 
 func fullest(replicas []plan.Replica) (most plan.Load) {
