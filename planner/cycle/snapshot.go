@@ -40,8 +40,11 @@ type snapshot struct {
 	verdicts  gate.Verdicts // of the gates
 	now       []plan.Replica
 	candidate *outcome.Candidate
-	elected   *evaluate.Candidate
-	worth     worth // of the elected, where it was weighed
+	elected   *evaluate.Candidate // also while nothing may begin
+	worth     worth               // of the elected, where it was weighed
+
+	paced      change.Block // what levels and waits for a rate, and how many moves that is
+	pacedMoves int
 }
 
 // snapshotOf is what is known of an outcome so far.
