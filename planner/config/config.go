@@ -275,6 +275,18 @@ type Moves struct {
 	Rate []Rate `json:"rate"`
 }
 
+// mend names what stands for a least change and for a stabilisation of moves: both would be second names, and two rules of one thing
+// would each hold back what the other lets through.
+func (Moves) mend(field string) string {
+	switch field {
+	case "minChange":
+		return "is not a field: evaluate.costBenefit says which moves are worth it: a shorter horizon takes fewer"
+	case "stabilizationWindow":
+		return "is not a field: how long an overload lasts before it moves clusters is evaluate's: mostWanted.window, or a shorter horizon of costBenefit"
+	}
+	return "is not a field: there are cooldown, mode, rate, windows"
+}
+
 // Rate allows moves of that many of a hundred clusters of the fleet in any window of Period, and one at least.
 type Rate struct {
 	Percent int      `json:"percent"`
