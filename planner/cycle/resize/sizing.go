@@ -27,6 +27,7 @@ type Sizing struct {
 
 // SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all.
 type SizeRow struct {
+	Policy   string  `json:"policy,omitempty"`
 	Rule     string  `json:"rule"`
 	Replica  int     `json:"replica"`
 	Input    float64 `json:"input"`

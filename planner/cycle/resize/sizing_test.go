@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ballast/planner/change"
+	"ballast/planner/config"
 	"ballast/planner/size"
 )
 
@@ -20,5 +23,21 @@ func TestMovesThatWaitInWords(t *testing.T) {
 		if got := [2]string{b.String(), b.Steady().String()}; got != want {
 			t.Errorf("%s: %q, want %q", to, got, want)
 		}
+	}
+}
+
+// TestEachRuleSaysWhosePolicyItIs: of two with a rule of one name, the one that holds.
+func TestEachRuleSaysWhosePolicyItIs(t *testing.T) {
+	f := newFleet(2)
+	f.Size.Policies = append(f.Size.Policies, config.SizePolicy{Name: "overlay", Priority: 5, Rules: []config.SizeRule{
+		{List: config.Requests, Resource: "memory", Base: "2Gi"}}})
+	f.run(1, 1)
+	got := map[string]string{}
+	for _, row := range f.last.Sizing.Rules {
+		got[row.Rule] += row.Policy + " "
+	}
+	want := map[string]string{"requests/memory": "overlay ", "requests/memory/apps": "ours ours "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
