@@ -373,7 +373,7 @@ func Default() PlannerConfig {
 		Index:     Index{PNorm: &PNorm{P: "1"}},
 		Partition: Partition{Sticky: defaultSticky()},
 		Evaluate:  Evaluate{CostBenefit: &CostBenefit{Horizon: Duration(24 * time.Hour)}},
-		Size:      Size{Policies: []SizePolicy{}, Apply: InPlace},
+		Size:      Size{Policies: []SizePolicy{}, Apply: InPlace, Interval: Duration(5 * time.Minute)},
 		Change: Change{Down: Resizing{StabilizationWindow: Duration(30 * time.Minute)}, Moves: Moves{Rate: []Rate{
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
