@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"ballast/e2e/assets"
+
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-
-	"ballast/e2e/plane"
 )
 
 // Start starts them until the test ends, on the binaries that the plane builds once. The client that comes of the
@@ -41,7 +41,7 @@ func (s *Shared) Start(t testing.TB) *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.env == nil {
-		binaries, err := plane.Build(t.Context(), os.Stderr)
+		binaries, err := assets.Build(t.Context(), os.Stderr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -49,16 +49,16 @@ func (s *story) live(ctx context.Context) error {
 	return s.grow(ctx, w)
 }
 
-func (s *story) buildArgoCD(ctx context.Context) (argocd plane.ArgoCD, err error) {
+func (s *story) buildArgoCD(ctx context.Context) (argocd assets.ArgoCD, err error) {
 	now := &lastLine{text: "looking for Argo CD's application-controller in the build cache"}
 	stop := s.out.ticking(now.String)
-	argocd, err = plane.BuildArgoCD(ctx, now)
+	argocd, err = assets.BuildArgoCD(ctx, now)
 	stop(err == nil)
 	return argocd, err
 }
 
 // startLive brings up a second control plane beside the first.
-func (s *story) startLive(ctx context.Context, argocd plane.ArgoCD) (w *gaps.Site, err error) {
+func (s *story) startLive(ctx context.Context, argocd assets.ArgoCD) (w *gaps.Site, err error) {
 	dir := filepath.Join(s.dir, "live")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the second plane's folder: %w", err)

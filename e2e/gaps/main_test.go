@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 )
 
 // start brings up a site for a test, which ends with it.
 func start(t *testing.T, o Options) *Site {
 	t.Helper()
 	var err error
-	if o.Binaries, err = plane.Build(t.Context(), os.Stderr); err != nil {
+	if o.Binaries, err = assets.Build(t.Context(), os.Stderr); err != nil {
 		t.Fatal(err)
 	}
-	if o.ArgoCD, err = plane.BuildArgoCD(t.Context(), os.Stderr); err != nil {
+	if o.ArgoCD, err = assets.BuildArgoCD(t.Context(), os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	o.Log = os.Stderr

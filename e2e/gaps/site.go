@@ -11,15 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
 // Options make a site.
 type Options struct {
-	Binaries plane.Binaries
-	ArgoCD   plane.ArgoCD
+	Binaries assets.Binaries
+	ArgoCD   assets.ArgoCD
 	Ballast  string // the command's file, as site.BuildBallast made it; empty where ballast is not installed
 
 	Replicas           int // application-controllers to begin with; default 2

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/gaps"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -39,9 +39,9 @@ func start(t *testing.T, algorithm string, clusters int) *world {
 func launch(t *testing.T, o gaps.Options) *world {
 	t.Helper()
 	ctx := t.Context()
-	binaries, err := plane.Build(ctx, os.Stderr)
+	binaries, err := assets.Build(ctx, os.Stderr)
 	must(t, err)
-	argocd, err := plane.BuildArgoCD(ctx, os.Stderr)
+	argocd, err := assets.BuildArgoCD(ctx, os.Stderr)
 	must(t, err)
 	ballast := filepath.Join(t.TempDir(), "ballast")
 	must(t, site.BuildBallast(ctx, ballast, false))

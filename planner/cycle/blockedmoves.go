@@ -16,7 +16,7 @@ import (
 
 // moveBlocks is why change.moves lets nothing that levels begin now, beside its rates.
 func moveBlocks(s *snapshot) []change.Block {
-	var h change.History
+	var h change.Past
 	if n := len(s.changes.Ledger); n > 0 {
 		h.Last = s.changes.Ledger[n-1].At.Unix()
 	}

@@ -144,7 +144,7 @@ func (c candidacy) replicasHeld(g *ground.Ground, replica int) {
 // election is the vote on candidates.
 type election struct {
 	*outcome.Draft
-	ballots evaluate.History // the vote as it goes on where what it elects does not begin
+	ballots evaluate.Vote // the vote as it goes on where what it elects does not begin
 }
 
 // elect lets the evaluation vote on the candidate, and answers what it elects. Where nothing may begin the vote goes
@@ -248,7 +248,7 @@ func (e *election) vote(s *snapshot, d division.Division, vote evaluate.Candidat
 }
 
 // end forgets the vote.
-func (e *election) end() { e.Out.Memory.Votes, e.ballots = evaluate.History{}, evaluate.History{} }
+func (e *election) end() { e.Out.Memory.Votes, e.ballots = evaluate.Vote{}, evaluate.Vote{} }
 
 // stands keeps the vote of an election that begins nothing, with the ballot of this cycle: else the vote would have a gap
 // for as long as what it elected waits, and be short of samples once it may begin.
@@ -257,11 +257,11 @@ func (e *election) stands() { e.Out.Memory.Votes = e.ballots }
 // starting begins a rollout.
 type starting struct{ *cycle }
 
-// begin starts a rollout to what is proposed first. What is refused keeps nothing waiting but what was elected, which
-// might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing meanwhile, and keeps not even that.
-// A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
+// begin starts a rollout to what is proposed first. What is refused leaves everything after it free to begin but what was
+// elected, which might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing meanwhile, and
+// leaves that free, too. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
 func (c starting) begin(s *snapshot) {
-	left := gate.Everything
+	left := gate.Everything // what may still be proposed
 	for _, p := range proposals() {
 		if !s.mayAny(p.asks & left) {
 			continue
@@ -271,19 +271,21 @@ func (c starting) begin(s *snapshot) {
 			continue
 		}
 		c.hear(made)
-		switch {
-		case made.done:
+		if made.done {
 			return
-		case made.want == nil:
+		}
+		if made.want == nil { // it has something to say, and nothing to begin
 			if p.asks == gate.Balance && made.verdict != "" {
 				c.votes.stands() // what was elected waits, and its vote with it
 			}
-		case c.begins(s, made):
+			continue
+		}
+		if c.begins(s, made) {
 			return
-		case s.secretsPinWaits(made) != "":
-			left &^= p.asks
-		default:
-			left &^= p.asks | gate.Balance
+		}
+		left &^= p.asks
+		if s.secretsPinWaits(made) == "" {
+			left &^= gate.Balance
 		}
 	}
 }
@@ -298,7 +300,7 @@ func (c starting) hear(p *proposed) {
 		c.Out.Done = true
 	}
 	if p.holds {
-		c.Out.Memory.HoldOff, c.Out.Memory.Votes = c.In.Now, evaluate.History{}
+		c.Out.Memory.HoldOff, c.Out.Memory.Votes = c.In.Now, evaluate.Vote{}
 		c.Out.Memory.Savings = c.Out.Memory.Savings.After(c.In.Now)
 	}
 	if p.last != nil && p.cause != change.Failover {

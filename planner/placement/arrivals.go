@@ -104,7 +104,7 @@ func (a *Arrivals) Place(server string, current int, groups []string) int {
 		}
 		alone := func(replica int) bool { return may(replica) && !apart[replica] }
 		for _, allowed := range []func(int) bool{alone, may} {
-			if replica := a.rendezvous(server, allowed); replica != NoReplica {
+			if replica := a.rendezvous(server, allowed); replica != plan.NoReplica {
 				return replica
 			}
 		}
@@ -177,7 +177,7 @@ func (a *Arrivals) asks(groups []string) (apart map[int]bool, beside []int) {
 // rendezvous gives each replica the score -w/ln(u), u in (0,1) hashed from server and replica; the highest wins, so
 // that a replica is chosen with probability w/sum(w) and nothing has to be remembered.
 func (a *Arrivals) rendezvous(server string, may func(replica int) bool) int {
-	best, bestScore := NoReplica, math.Inf(-1)
+	best, bestScore := plan.NoReplica, math.Inf(-1)
 	for replica, w := range a.weights {
 		if !may(replica) {
 			continue

@@ -35,13 +35,13 @@ func TestArrivalsKeepOffWhoIsFull(t *testing.T) {
 			a := NewArrivals(plan.NewView(p, nil))
 			var got []int
 			for i := range 200 {
-				got = append(got, a.Place(fmt.Sprint("https://new-", i), NoReplica, test.groups))
+				got = append(got, a.Place(fmt.Sprint("https://new-", i), plan.NoReplica, test.groups))
 			}
 			slices.Sort(got)
 			if diff := cmp.Diff(test.want, slices.Compact(got)); diff != "" || a.AllFull() != test.all {
 				t.Errorf("all are full: %v; they go (-want +got):\n%s", a.AllFull(), diff)
 			}
-			if at := a.Place("https://a", NoReplica, nil); at != 0 {
+			if at := a.Place("https://a", plan.NoReplica, nil); at != 0 {
 				t.Errorf("a second Secret of a known server went to %d, and the first is on 0", at)
 			}
 			if at := a.Place("https://b", 3, nil); at != 3 {
@@ -61,13 +61,13 @@ func TestABurstFindsTheRoomThatThereIs(t *testing.T) {
 	count := [2]int{}
 	a := NewArrivals(plan.NewView(p, nil))
 	for i := range 40 {
-		count[a.Place(fmt.Sprint("https://new-", i), NoReplica, nil)]++
+		count[a.Place(fmt.Sprint("https://new-", i), plan.NoReplica, nil)]++
 	}
 	p.MaxClusters = 0
 	level := [2]int{}
 	a = NewArrivals(plan.NewView(p, nil))
 	for i := range 40 {
-		level[a.Place(fmt.Sprint("https://new-", i), NoReplica, nil)]++
+		level[a.Place(fmt.Sprint("https://new-", i), plan.NoReplica, nil)]++
 	}
 	if count[0] > 3 || level[0] < 10 {
 		t.Errorf("%v of 40 come where one has one place, and %v without a bound", count, level)
@@ -97,7 +97,7 @@ func TestSeveralThatAreCountedKeepTheBound(t *testing.T) {
 			roomy := func(r int) bool { return has[r] < most && !slices.Contains(p.Cordoned, r) }
 			some := slices.ContainsFunc(indexes(n), roomy)
 			server := fmt.Sprint("https://new-", i)
-			to := a.Place(server, NoReplica, nil)
+			to := a.Place(server, plan.NoReplica, nil)
 			if some && !roomy(to) {
 				t.Fatalf("the %dth goes to replica %d, of %v clusters, %d at most, %v cordoned", i+1, to, has, most, p.Cordoned)
 			}
@@ -128,10 +128,10 @@ func TestTheSecretsOfOneNewServerMeet(t *testing.T) {
 			server := fmt.Sprint("https://new-", rapid.IntRange(0, 3).Draw(t, "server"))
 			groups := rapid.SampledFrom([][]string{nil, {"hubs"}, {"pay"}, {"hubs", "pay"}}).Draw(t, "groups")
 			spelled := server + rapid.SampledFrom([]string{"", "/"}).Draw(t, "spelled")
-			if a, b := webhook.Place(server, NoReplica, groups), webhook.Place(spelled, NoReplica, groups); a != b {
+			if a, b := webhook.Place(server, plan.NoReplica, groups), webhook.Place(spelled, plan.NoReplica, groups); a != b {
 				t.Fatalf("the webhook has one Secret of %s on replica %d, and one of %s on %d", server, a, spelled, b)
 			}
-			to := planner.Place(spelled, NoReplica, groups)
+			to := planner.Place(spelled, plan.NoReplica, groups)
 			planner.Took(spelled, to)
 			if before, known := first[server]; known && before != to {
 				t.Fatalf("the planner has one Secret of %s on replica %d, and the next on %d", server, before, to)

@@ -14,6 +14,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/poll"
 	"ballast/planner/size"
@@ -30,7 +31,7 @@ func newConfigExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := config.Parse(data, settings.CheckMetrics)
+			c, err := configfile.Parse(data, settings.CheckMetrics)
 			if err != nil {
 				return reportMistakes(cmd.OutOrStdout(), args[0], err)
 			}

@@ -38,6 +38,7 @@ import (
 	"ballast/cmd/ballast/version"
 	"ballast/planner/apply"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
 	"ballast/planner/discover"
@@ -156,7 +157,7 @@ type plannerApp struct {
 	rest    *rest.Config
 	stop    context.CancelCauseFunc
 	metrics *telemetry.Metrics
-	config  *config.Reloader
+	config  *configfile.Reloader
 	target  plan.Target
 	found   discover.Workload // the target as it was found
 	user    string
@@ -200,8 +201,8 @@ func (a *plannerApp) work(ctx context.Context) error {
 func (a *plannerApp) loadConfig() error {
 	var err error
 	var first config.PlannerConfig
-	a.config, err = config.NewReloader(a.options.config, config.ReloaderOptions{
-		Checks: []config.Check{settings.CheckMetrics},
+	a.config, err = configfile.NewReloader(a.options.config, configfile.ReloaderOptions{
+		Checks: []configfile.Check{settings.CheckMetrics},
 		OnChange: func(c config.PlannerConfig) {
 			if needsRestart(first, c) {
 				a.stop(errRestart)

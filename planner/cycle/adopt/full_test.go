@@ -159,7 +159,7 @@ func TestNoNewClusterComesAboveTheCapacity(t *testing.T) {
 		}
 		arrivals := placement.NewArrivals(plan.NewView(g.Next, nil))
 		for i := range 20 {
-			to := arrivals.Place(fmt.Sprint("https://new-", i), placement.NoReplica, nil)
+			to := arrivals.Place(fmt.Sprint("https://new-", i), plan.NoReplica, nil)
 			if above := on[to] > 0 && on[to]+mean > capacity; some && above {
 				t.Fatalf("a new cluster comes to replica %d, of %v, and one of the mean is %d; the capacity is %d, and %v are full",
 					to, on, mean, capacity, g.Next.Full)
