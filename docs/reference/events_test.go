@@ -32,6 +32,7 @@ var meanings = map[string]string{
 	"Refused":      "no candidate fits the configuration", "RollbackRefused": "the plan that a person asks for cannot be gone back to", "Shrunk": "more clusters are gone at once than is believed",
 	"Unwell": "a replica is unwell, and why", "RolloutFinished": "a rollout ended as wanted", "BudgetTooSmall": "what is to move never finds room in change.moves.rate",
 	"RolloutTurnedBack": "a stage passed its deadline, and the way back begins", "RolloutReverted": "the way back ended", "RolloutGaveUp": "a rollout ended where it was",
+	"PodRefused":  "no pod is made for a replica, or a LimitRange or ResourceQuota refuses its size: it is given up for the time being",
 	"PlanForeign": "the plan that stood was written by nobody who has this installation's key", "PlanBroken": "the plan that stood does not match its digest", "PlanOlder": "the plan that stood was an older one",
 }
 

@@ -13,6 +13,7 @@ import (
 	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -189,7 +190,7 @@ func (s *story) grow(ctx context.Context, w *gaps.Site) error {
 	return s.measured(tl, before, after)
 }
 
-func (s *story) measured(tl gaps.Timeline, before, after map[string]string) error {
+func (s *story) measured(tl timeline.Timeline, before, after map[string]string) error {
 	var without []time.Duration
 	rows := [][]string{{"CLUSTER", "FROM", "TO", "WITHOUT AN OWNER"}}
 	for _, a := range tl.Accounts() {
@@ -210,15 +211,15 @@ func (s *story) measured(tl gaps.Timeline, before, after map[string]string) erro
 	switch {
 	case len(without) == 0:
 		return errors.New("no cluster moved to the new replica")
-	case gaps.Longest(without) > longestGap, gaps.Median(without) > medianGap:
+	case timeline.Longest(without) > longestGap, timeline.Median(without) > medianGap:
 		return fmt.Errorf("clusters were without an owner for %s at the median and %s at most, want at most %s and %s",
-			gaps.Median(without), gaps.Longest(without), medianGap, longestGap)
+			timeline.Median(without), timeline.Longest(without), medianGap, longestGap)
 	case len(tl.Restarts()) > 0:
 		return fmt.Errorf("pods restarted: %v", tl.Restarts())
 	}
 	slices.Sort(without)
 	s.passed("%d clusters moved, each without an owner for %s at the median, %s at most", len(without),
-		gaps.Median(without).Round(time.Millisecond), gaps.Longest(without).Round(time.Millisecond))
+		timeline.Median(without).Round(time.Millisecond), timeline.Longest(without).Round(time.Millisecond))
 	s.passed("%d clusters did not move and noticed nothing; no replica restarted", len(after)-len(without))
 	return nil
 }

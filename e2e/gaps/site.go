@@ -13,6 +13,7 @@ import (
 
 	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -41,7 +42,7 @@ type Options struct {
 // only.
 type Site struct {
 	*site.Site
-	Clusters []Cluster // by name
+	Clusters []timeline.Cluster // by name
 
 	options Options
 	objects dynamic.Interface
@@ -102,7 +103,7 @@ func (s *Site) install(ctx context.Context) error {
 		return err
 	}
 	for i, name := range s.Fleet.Names() {
-		s.Clusters = append(s.Clusters, Cluster{Name: name, Server: s.gates.urls[i]})
+		s.Clusters = append(s.Clusters, timeline.Cluster{Name: name, Server: s.gates.urls[i]})
 	}
 	if err := s.installController(ctx); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/safety"
@@ -36,7 +37,7 @@ func (c *cycle) decide(g *ground.Ground) {
 	starting{c}.awaitTemplate(g, now)
 	starting{c}.checkEnforcement(g)
 	s.elected, s.worth = candidacy{c.Draft, c.votes}.candidate(s)
-	s.candidate = c.Out.Candidate
+	s.candidate, s.line = c.Out.Candidate, c.Out.Line
 	switch {
 	case g.Next.Rollout == nil:
 		starting{c}.begin(s)
@@ -164,7 +165,7 @@ func (e *election) elect(s *snapshot, d division.Division) *evaluate.Candidate {
 	configured := e.In.Config.Evaluate.MostWanted
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
 		Counts: e.Out.Memory.Known.Has}
-	if worded(s, d) || overloaded(s, d) || d.Starved > 0 {
+	if worded(s, d) || overloaded(s, d) || beyondEvidence(s, d, e.Out.Line) || d.Starved > 0 {
 		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(e.In.Config.Interval))
 	}
 	barred := e.barred(s, d, vote, o)
@@ -222,6 +223,18 @@ func overloaded(s *snapshot, d division.Division) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.now, func(r plan.Replica) bool { return r.TotalLoad > d.Bounds.Capacity && d.Offers[r.ID].Saves > 0 })
+}
+
+// beyondEvidence reports whether a replica carries far more than is known to be borne, where nobody said what one may, and the answer
+// takes it to where that is so no more: what grows everywhere is no reason for haste.
+func beyondEvidence(s *snapshot, d division.Division, line *outcome.Line) bool {
+	if line == nil || line.Configured {
+		return false
+	}
+	bearable := func(replica int) bool {
+		return replica >= len(d.Answer.Loads) || !memory.Beyond(d.Answer.Loads[replica], line.Load)
+	}
+	return slices.ContainsFunc(s.now, func(r plan.Replica) bool { return memory.Beyond(r.TotalLoad, line.Load) && bearable(r.ID) })
 }
 
 // fills reports whether the answer gives clusters to a replica that has none.

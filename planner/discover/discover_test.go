@@ -120,6 +120,12 @@ func TestABrokenSecretIsReportedAndStopsNothing(t *testing.T) {
 			want:      []SecretProblem{{"x", MissingServer, `Secret "x" has no data.server and is left out: set the cluster's URL, or delete the Secret`}},
 			wantNames: []string{"good"},
 		},
+		"credentials that are no JSON": {
+			broken: []Secret{secret("x", func(s *Secret) { s.Unread = true })},
+			want: []SecretProblem{{"x", ConfigUnread, `data.config of Secret "x" is not JSON as Argo CD reads it, so it does nothing for the cluster: ` +
+				"give the credentials as its documentation has them (kubectl get secret, argocd cluster add)"}},
+			wantNames: []string{"good", "x"},
+		},
 		"no name": {
 			broken:    []Secret{secret("x", func(s *Secret) { s.Cluster = "" })},
 			want:      []SecretProblem{{"x", MissingName, `Secret "x" has no data.name, so the Secret's name stands for it: set data.name`}},

@@ -13,7 +13,7 @@ import (
 // group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with that one.
 type group struct {
 	names   []string
-	home    int    // the open replica that clusters of the group must go to; placement.NoReplica leaves it open
+	home    int    // the open replica that clusters of the group must go to; plan.NoReplica leaves it open
 	trapped string // one that cannot move off a replica that is to be empty
 }
 

@@ -21,7 +21,7 @@ const most = 1000
 // known is a cluster with where it is and what becomes of it.
 type known struct {
 	plan.Shard
-	at   int // sharding.Nobody: nowhere
+	at   int // plan.NoReplica: nowhere
 	load plan.Load
 	planned, gone,
 	pinned bool

@@ -140,3 +140,62 @@ func TestTheSecretsOfOneNewServerMeet(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatNothingIsKnownOfCarriesTheMean: rows without a load weigh as those that have one, and one of 0 weighs nothing.
+func TestWhatNothingIsKnownOfCarriesTheMean(t *testing.T) {
+	came := func(load string) (on [2]int) {
+		p := plan.Plan{Replicas: 2, Clusters: map[string]plan.Row{}}
+		for i := range 20 {
+			p.Clusters[fmt.Sprint("c", i)] = plan.Row{Replica: i % 2, Load: "3"}
+		}
+		for i := range 15 {
+			p.Clusters[fmt.Sprint("new", i)] = plan.Row{Replica: 1, Load: load}
+		}
+		a := NewArrivals(plan.NewView(p, nil))
+		for i := range 200 {
+			on[a.Place(fmt.Sprint("https://new-", i), plan.NoReplica, nil)]++
+		}
+		return on
+	}
+	for load, want := range map[string][2]int{"": {146, 54}, "3": {146, 54}, "0": {98, 102}} {
+		if diff := cmp.Diff(want, came(load)); diff != "" {
+			t.Errorf("beside fifteen with load %q on replica 1 (-want +got):\n%s", load, diff)
+		}
+	}
+}
+
+// TestSeveralThatAreCountedFillNobody: whatever the rows, clusters that are placed one after the other, each of what nothing is known,
+// bring no replica above the bound while another one has room; the first is answered as a webhook does.
+func TestSeveralThatAreCountedFillNobody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, most := rapid.IntRange(1, 5).Draw(t, "replicas"), plan.Load(rapid.IntRange(1, 40).Draw(t, "most"))*plan.LoadUnit
+		p := plan.Plan{Replicas: n, Clusters: map[string]plan.Row{}}
+		carries, sum, known := make([]plan.Load, n), plan.Load(0), plan.Load(0)
+		for i := range rapid.IntRange(1, 20).Draw(t, "clusters") {
+			at, load := rapid.IntRange(0, n-1).Draw(t, "at"), plan.Load(rapid.IntRange(1, 9).Draw(t, "load"))*plan.LoadUnit
+			carries[at], sum, known = carries[at]+load, sum+load, known+1
+			p.Clusters[fmt.Sprint("c", i)] = plan.Row{Replica: at, Load: load.String()}
+		}
+		each := sum / known
+		for replica, load := range carries {
+			if load+each > most {
+				p.Full = append(p.Full, replica)
+			}
+		}
+		webhook, a := NewArrivals(plan.NewView(p.Clone(), nil)), NewArrivals(plan.NewView(p, nil))
+		a.FillTo(most)
+		for i := range rapid.IntRange(1, 40).Draw(t, "new") {
+			server := fmt.Sprint("https://new-", i)
+			to := a.Place(server, plan.NoReplica, nil)
+			if first := webhook.Place(server, plan.NoReplica, nil); i == 0 && first != to {
+				t.Fatalf("the webhook answers %d, and the planner %d", first, to)
+			}
+			some := slices.ContainsFunc(carries, func(load plan.Load) bool { return load+each <= most })
+			if some && carries[to]+each > most {
+				t.Fatalf("the %dth, of %s, goes to replica %d of %v, which may have %s", i+1, each, to, carries, most)
+			}
+			carries[to] += each
+			a.Took(server, to)
+		}
+	})
+}

@@ -92,8 +92,8 @@ type Resources struct {
 	Limits   map[string]string `json:"limits,omitempty"`
 }
 
-// Row says which replica owns a cluster. Load is the load at that decision; Server a short hash of the server URL, by
-// which a re-created or renamed Secret finds its replica again.
+// Row says which replica owns a cluster. Load is the load at that decision, empty while nothing is known of it; Server a short hash of
+// the server URL, by which a re-created or renamed Secret finds its replica again.
 type Row struct {
 	Replica int    `json:"replica"`
 	Load    string `json:"load,omitempty"`

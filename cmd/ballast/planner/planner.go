@@ -45,6 +45,7 @@ import (
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
+	"ballast/planner/rewatch"
 	"ballast/planner/size/inputs"
 	"ballast/planner/store"
 	"ballast/planner/surroundings"
@@ -298,6 +299,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		// ConfigMaps are read live: few and rare, and of Argo CD's namespace none but the plan's concerns us as a watch.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
 		Cache: cache.Options{
+			NewInformer:       rewatch.NewInformer,
 			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector, c.Partition.LabelKeys()...)},

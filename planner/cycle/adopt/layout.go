@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -125,6 +126,9 @@ func (l layout) place(clusters []int) {
 		return
 	}
 	arrivals := placement.NewArrivals(plan.NewView(l.Next.Clone(), l.Pins))
+	if load := loadOf(l.Ground, division.Capacity(l.Ground), nil); load != nil {
+		arrivals.FillTo(plan.Load(load.high))
+	}
 	for _, i := range l.leadersFirst(clusters) {
 		c, current := l.Fleet.Clusters[i], plan.NoReplica
 		if c.Explicit.State == discover.ShardValid {

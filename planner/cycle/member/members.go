@@ -21,7 +21,7 @@ type candidate struct {
 	cluster int    // of the fleet
 	server  string // that it leads
 	size    int    // clusters of the server
-	at      int    // the replica that it cannot leave; placement.NoReplica: none
+	at      int    // the replica that it cannot leave; plan.NoReplica: none
 	pinned  bool   // data.pins says so
 	own     bool   // its Secret alone says where it is
 	fresh   bool   // it is not known for an hour

@@ -37,7 +37,7 @@ func (w *Watch) Look(g *ground.Ground) {
 	for _, f := range w.In.Installation {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
 	}
-	if n := w.In.Observed.Reported.ByName(); n >= manyByName {
+	if n := w.byName(); n >= manyByName {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
 			"that name their cluster: their clusters seem to have no load and no owner; upgrade Argo CD to 3.0.6 or later", n)})
 	}
@@ -58,6 +58,18 @@ func (w *Watch) Look(g *ground.Ground) {
 
 // manyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
 const manyByName = 5
+
+// byName is how many Applications seem to have an empty dest_server for their cluster's name by two looks in a row, the lower number: a
+// wave, or a pod that has just started, may show as many at one of them.
+func (w *Watch) byName() int {
+	before := w.In.Memory.Changes.ByName
+	if len(w.In.Observed.Reported.Pods) == 0 {
+		return 0
+	}
+	now := w.In.Observed.Reported.ByName()
+	w.Out.Memory.Changes.ByName = now
+	return min(before, now)
+}
 
 func (w *Watch) judgeOwners(g *ground.Ground) {
 	if len(w.In.Observed.Reported.Pods) == 0 {

@@ -29,7 +29,11 @@ func Plan(p constraint.Question, o Options) (partition.Partition, error) {
 	if err != nil {
 		return partition.Partition{}, err
 	}
-	base, err := begin(p, &c)
+	ranked, err := partition.HeaviestFirst(p.Items)
+	if err != nil {
+		return partition.Partition{}, err
+	}
+	base, err := begin(p, &c, ranked)
 	if err != nil {
 		return partition.Partition{}, err
 	}
@@ -37,11 +41,12 @@ func Plan(p constraint.Question, o Options) (partition.Partition, error) {
 		o.Steps = 3_000_000
 	}
 	var s *state
+	order := lightestFirst(ranked)
 	if p.Bounds.Fixed > 0 && stands(&p, base.Replicas) {
-		s = newState(&c, p.Now, base.Replicas)
-		s.relieve(slices.Max(newState(&c, base.Of, base.Replicas).load), o.Steps)
+		s = newState(&c, order, p.Now, base.Replicas)
+		s.relieve(slices.Max(newState(&c, order, base.Of, base.Replicas).load), o.Steps)
 	} else {
-		s = newState(&c, base.Of, base.Replicas)
+		s = newState(&c, order, base.Of, base.Replicas)
 		s.fewer(o.Steps)
 		s.level()
 	}
@@ -82,9 +87,9 @@ func plain(p constraint.Question) bool {
 	return len(p.Apart) == 0 && p.Bounds.Memory == 0 && !slices.Contains(p.Closed, true)
 }
 
-func begin(p constraint.Question, c *constraint.Setting) (partition.Partition, error) {
+func begin(p constraint.Question, c *constraint.Setting, ranked []partition.Ranked) (partition.Partition, error) {
 	if plain(p) {
-		return partition.LPT(p.Items, p.Bounds)
+		return partition.LPTOf(p.Items, ranked, p.Bounds), nil
 	}
 	// What stands on a closed replica stays there; everything else is new.
 	now := make([]int, len(p.Items))
@@ -105,6 +110,9 @@ func begin(p constraint.Question, c *constraint.Setting) (partition.Partition, e
 }
 
 func relabelled(p constraint.Question, out partition.Partition) partition.Partition {
+	if p.Now == nil {
+		return out
+	}
 	now := make(map[string]int, len(p.Items))
 	for i := range p.Items {
 		if at := p.Stands(i); at != partition.Free {

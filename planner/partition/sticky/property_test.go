@@ -388,6 +388,9 @@ func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, du
 	if a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)}); err == nil {
 		checkPlaces(t, "sticky", p, a.Of, a.Replicas)
 	}
+	if a, err := partition.LPT(p.Items, p.Bounds); err == nil {
+		checkPlaces(t, "lpt", p, a.Of, a.Replicas)
+	}
 	if a, err := fresh.Plan(p, fresh.Options{}); err == nil {
 		checkPlaces(t, "fresh", p, a.Of, a.Replicas)
 	}

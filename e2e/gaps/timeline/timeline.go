@@ -1,4 +1,6 @@
-package gaps
+// Package timeline is who owned each cluster when, by what the application-controllers logged: how long a cluster was without an
+// owner, how long it had two, and a picture of it.
+package timeline
 
 import (
 	"fmt"
@@ -157,8 +159,8 @@ func (t Timeline) Owner(c Cluster) (string, error) {
 	return owner.Pod, nil
 }
 
-// holds says whether the pod owns the cluster at To.
-func (t Timeline) holds(pod string, c Cluster) bool {
+// Holds says whether the pod owns the cluster at To.
+func (t Timeline) Holds(pod string, c Cluster) bool {
 	return slices.ContainsFunc(t.Tenures(c.Server), func(n Tenure) bool { return n.Pod == pod && n.To.IsZero() })
 }
 

@@ -1,4 +1,4 @@
-package gaps
+package timeline
 
 import (
 	"fmt"
@@ -49,10 +49,10 @@ func TestReadEvents(t *testing.T) {
 		{At: at("53.1s"), Kind: Ended},
 	}
 	for i := range want {
-		want[i].Pod = Pod(0)
+		want[i].Pod = "argocd-application-controller-0"
 	}
 	var got []Event
-	n, err := ReadEvents(Pod(0), strings.NewReader(logText+`{"level":"in`), func(e Event) { got = append(got, e) })
+	n, err := ReadEvents("argocd-application-controller-0", strings.NewReader(logText+`{"level":"in`), func(e Event) { got = append(got, e) })
 	if err != nil {
 		t.Fatal(err)
 	}
