@@ -41,7 +41,7 @@ func requests(apps int) corev1.ResourceList {
 func sizesConfig(w *gaps.Site) map[string]any {
 	c := liveConfig(w, liveAfter)
 	c["change"].(map[string]any)["moves"] = map[string]any{"mode": "Off", "rate": []any{}}
-	c["size"] = map[string]any{"policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
+	c["size"] = map[string]any{"interval": "0s", "policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
 		"list": "requests", "resource": "memory", "slope": strconv.Itoa(perApp), "input": "apps"}}}}}
 	return c
 }

@@ -76,7 +76,7 @@ func start(t *testing.T) *world {
 
 // config sizes each replica by the number of its Applications, and moves none. Each change differs by what shape says.
 func (w *world) config(shape func(size, up map[string]any)) map[string]any {
-	size := map[string]any{"policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
+	size := map[string]any{"interval": "0s", "policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
 		"list": "requests", "resource": "memory", "base": "1Gi", "slope": "16Mi", "input": "apps"}}}}}
 	up := map[string]any{}
 	if shape != nil {
@@ -272,13 +272,14 @@ func (w *world) add(replica, apps int) {
 	w.Exporter.SetApps(c, c.Work.Apps+w.added[replica])
 }
 
-// blocked is what the plan says of changes that wait.
+// blocked is what the plan says of changes of sizes that wait: moves are Off here, and wait all the time.
 func (w *world) blocked(ctx context.Context) (string, error) {
 	p, err := w.Plan(ctx)
 	if err != nil || p == nil {
 		return "", err
 	}
-	return p.Annotation("blocked"), nil
+	said := strings.Split(p.Annotation("blocked"), "; ")
+	return strings.Join(slices.DeleteFunc(said, func(one string) bool { return strings.HasPrefix(one, "levelling ") }), "; "), nil
 }
 
 // blockedSoon waits until what waits has those words; none: nothing waits.

@@ -276,6 +276,18 @@ type Moves struct {
 	Rate []Rate `json:"rate"`
 }
 
+// Mend names what stands for a least change and for a stabilisation of moves: both would be second names, and two rules of one thing
+// would each hold back what the other lets through.
+func (Moves) Mend(field string) string {
+	switch field {
+	case "minChange":
+		return "is not a field: evaluate.costBenefit says which moves are worth it: a shorter horizon takes fewer"
+	case "stabilizationWindow":
+		return "is not a field: how long an overload lasts before it moves clusters is evaluate's: mostWanted.window, or a shorter horizon of costBenefit"
+	}
+	return "is not a field: there are cooldown, mode, rate, windows"
+}
+
 // Rate allows moves of that many of a hundred clusters of the fleet in any window of Period, and one at least.
 type Rate struct {
 	Percent int      `json:"percent"`
@@ -362,7 +374,7 @@ func Default() PlannerConfig {
 		Index:     Index{PNorm: &PNorm{P: "1"}},
 		Partition: Partition{Sticky: defaultSticky()},
 		Evaluate:  Evaluate{CostBenefit: &CostBenefit{Horizon: Duration(24 * time.Hour)}},
-		Size:      Size{Policies: []SizePolicy{}, Apply: InPlace},
+		Size:      Size{Policies: []SizePolicy{}, Apply: InPlace, Interval: Duration(5 * time.Minute)},
 		Change: Change{Down: Resizing{StabilizationWindow: Duration(30 * time.Minute)}, Moves: Moves{Rate: []Rate{
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},

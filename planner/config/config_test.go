@@ -151,7 +151,7 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			}}}
 		},
 		"size": func(c *config.PlannerConfig) {
-			c.Size = config.Size{Apply: config.Template, Limits: config.SizeLimits{Memory: &config.Headroom{Value: "512Mi", Percentage: 20}}, NodeCap: config.SizeCap{CPU: "16", Memory: "60Gi"}, Policies: []config.SizePolicy{
+			c.Size = config.Size{Apply: config.Template, Interval: config.Duration(5 * time.Minute), Limits: config.SizeLimits{Memory: &config.Headroom{Value: "512Mi", Percentage: 20}}, NodeCap: config.SizeCap{CPU: "16", Memory: "60Gi"}, Policies: []config.SizePolicy{
 				{Name: "default", Rules: []config.SizeRule{
 					{List: config.Requests, Resource: "memory", Base: "512Mi", Max: "16Gi"},
 					{Name: "by-apps", List: config.Requests, Resource: "memory", Base: "0", Slope: "2Mi", Input: "apps", Per: "1",
@@ -432,5 +432,17 @@ func TestAPrometheusTakesThePodsPlace(t *testing.T) {
 		if got.Pods != nil || got.Prometheus.URL != test.url || got.Prometheus == test.poll.Prometheus {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestInputsAreSampledMoreOftenThanSizesAreDecided, as they are shipped.
+func TestInputsAreSampledMoreOftenThanSizesAreDecided(t *testing.T) {
+	c, err := configfile.Parse([]byte("apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := [2]time.Duration{time.Duration(c.Interval), time.Duration(c.Size.Interval)}
+	if want := [2]time.Duration{time.Minute, 5 * time.Minute}; got != want {
+		t.Errorf("sampled and decided every %v, want %v", got, want)
 	}
 }

@@ -16,7 +16,7 @@ type Size struct {
 	Apply    SizeApply    `json:"apply"`
 	Limits   SizeLimits   `json:"limits,omitzero"`
 	NodeCap  SizeCap      `json:"nodeCap,omitzero"`
-	Interval Duration     `json:"interval,omitempty"`                // at which sizes are decided; 0: in each cycle
+	Interval Duration     `json:"interval"`                          // at which sizes are decided; 0: in each cycle
 	MoveAway *MoveAway    `json:"moveAway,omitempty" null:"default"` // off a replica whose node has no room for its size
 
 	Weights []WeightInterval `json:"weights,omitempty" null:"default"` // how growth is shared between more replicas and larger ones

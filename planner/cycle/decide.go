@@ -44,6 +44,8 @@ func (c *cycle) decide(g *ground.Ground) {
 	case advancing{c}.goesOn(g.Next):
 		advancing{c}.advance(g)
 	}
+	s.changes = c.Out.Memory.Changes
+	c.blockMoves(s)
 	ledger.Ledger{Draft: c.Draft}.Forget(g)
 }
 
@@ -161,17 +163,18 @@ func (e *election) elect(s *snapshot, d division.Division) *evaluate.Candidate {
 		return nil
 	}
 	configured := e.In.Config.Evaluate.MostWanted
-	if b := e.In.Memory.Votes.Ballots; len(b) > 0 && e.In.Memory.Votes.Basis == d.Basis() {
-		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
-		if since := e.In.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(e.In.Config.Interval)/2 {
-			e.Out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", problem.Plural(len(b), "vote"))
-			return nil
-		}
-	}
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
 		Counts: e.Out.Memory.Known.Has}
 	if worded(s, d) || overloaded(s, d) || beyondEvidence(s, d, e.Out.Line) || d.Starved > 0 {
 		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(e.In.Config.Interval))
+	}
+	barred := e.barred(s, d, vote, o)
+	if b := e.In.Memory.Votes.Ballots; len(b) > 0 && e.In.Memory.Votes.Basis == d.Basis() {
+		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
+		if since := e.In.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(e.In.Config.Interval)/2 {
+			e.Out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", problem.Plural(len(b), "vote"))
+			return barred
+		}
 	}
 	if !s.may(gate.Balance) {
 		o.MinSamples = math.MaxInt
@@ -186,7 +189,19 @@ func (e *election) elect(s *snapshot, d division.Division) *evaluate.Candidate {
 	default:
 		e.Out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", problem.Plural(election.Samples, "vote"), s.verdicts[gate.Balance])
 	}
-	return nil
+	return barred
+}
+
+// barred is what this vote would elect where nothing may begin: it waits, and people see it.
+func (e *election) barred(s *snapshot, d division.Division, vote evaluate.Candidate, o evaluate.MostWantedOptions) *evaluate.Candidate {
+	if s.may(gate.Balance) {
+		return nil
+	}
+	election, _ := evaluate.MostWanted(e.In.Memory.Votes, vote, d.Basis(), e.In.Now, o)
+	if !election.Elected || election.Key != evaluate.Key(vote) && !d.Allows(s.Ground, election.Candidate) {
+		return nil
+	}
+	return &election.Candidate
 }
 
 // worded reports whether a person's word, an autoscaler's, or size.weights are what is voted on: another number of replicas than the plan's, or
@@ -310,9 +325,11 @@ func (c starting) hear(p *proposed) {
 func (c starting) begins(s *snapshot, p *proposed) bool {
 	c.Out.Memory.Changes.Cause = p.cause
 	o := rolloutOptions(s, p.cause)
+	moves := servers(s, rollout.Moves(s.Next, plan.Plan{Clusters: p.want.Rows})) // before the budget cuts them
 	kind, waits, told := s.waitsFor(p, o)
 	c.Out.Problems = append(c.Out.Problems, told...)
 	if waits != "" {
+		s.paces(p.cause, moves, kind, waits)
 		c.waits(p, kind, waits)
 		return false
 	}

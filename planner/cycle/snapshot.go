@@ -42,9 +42,12 @@ type snapshot struct {
 	verdicts  gate.Verdicts // of the gates
 	now       []plan.Replica
 	candidate *outcome.Candidate
-	line      *outcome.Line // what a replica may carry, or is known to; nil: nothing says it
-	elected   *evaluate.Candidate
-	worth     worth // of the elected, where it was weighed
+	line      *outcome.Line       // what a replica may carry, or is known to; nil: nothing says it
+	elected   *evaluate.Candidate // also while nothing may begin
+	worth     worth               // of the elected, where it was weighed
+
+	paced      change.Block // what levels and waits for a rate, and how many moves that is
+	pacedMoves int
 }
 
 // snapshotOf is what is known of an outcome so far.

@@ -43,7 +43,7 @@ func (w worth) of(moves []outcome.Move) worth {
 // weighing finds of a division what pays.
 type weighing struct{ *dividing }
 
-// weigh elects the moves that pay: those of which the overload that they mend has lasted. What a rule or a person asks for,
+// weigh elects the moves that pay, also where nothing may begin: those of which the overload that they mend has lasted. What a rule or a person asks for,
 // and a replica that is not needed, waits for nothing.
 func (c weighing) weigh(s *snapshot, d division.Division) (*evaluate.Candidate, worth) {
 	if s.Next.Rollout != nil {
@@ -60,19 +60,20 @@ func (c weighing) weigh(s *snapshot, d division.Division) (*evaluate.Candidate, 
 		return nil, worth{}
 	}
 	paying, pays := c.paying(s, d, savings)
-	switch {
-	case !pays:
+	if !pays {
 		c.Out.Candidate.Verdict = "waits until it pays: it " + savings.Weigh(d.Offers).String()
 		return nil, worth{}
-	case !s.may(gate.Balance):
-		c.Out.Candidate.Verdict = fmt.Sprintf("nothing begins while %s", s.verdicts[gate.Balance])
-		return nil, worth{}
 	}
-	show(c.Draft, s, paying)
 	w := worth{said: paying.Because(savings), spends: paying.Offers, saved: savings.Weigh(paying.Offers).Saved,
 		asked: paying.Musts > 0 || worded(s, paying) || len(paying.Offers) == 0}
+	elected := &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}
+	if !s.may(gate.Balance) {
+		c.Out.Candidate.Verdict = fmt.Sprintf("nothing begins while %s", s.verdicts[gate.Balance])
+		return elected, w
+	}
+	show(c.Draft, s, paying)
 	c.Out.Candidate.Verdict = w.said
-	return &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}, w
+	return elected, w
 }
 
 // nothingToWeigh is why there is nothing to decide; empty: there is something.

@@ -113,7 +113,9 @@ func fromPod(p *corev1.Pod, container string) Controller {
 			}
 			c.Restarts = int(s.RestartCount)
 			c.RestartedAt = lastRestart(s)
-			c.KilledAt, c.OOMKilled = lastKill(s)
+			if p.Spec.NodeName != "" { // only a node says how a container ended
+				c.KilledAt, c.OOMKilled = lastKill(s)
+			}
 		}
 	}
 	return c
@@ -156,10 +158,10 @@ func lastRestart(s *corev1.ContainerStatus) time.Time {
 }
 
 // lastKill says whether memory ended the container last, and when. That is not when it began again: a pod that is
-// backed off does so up to 5 minutes later.
+// backed off does so up to 5 minutes later. Whoever tells of an end before this container has counted a restart.
 func lastKill(s *corev1.ContainerStatus) (at time.Time, oom bool) {
 	ended := s.State.Terminated
-	if ended == nil {
+	if ended == nil && s.RestartCount > 0 {
 		ended = s.LastTerminationState.Terminated
 	}
 	if ended == nil || ended.Reason != oomKilled {

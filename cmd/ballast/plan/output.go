@@ -51,6 +51,7 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		return err
 	}
 	writeCounts(w, out.Counts)
+	writeMoves(w, out.Blocked)
 	if err := writeSizes(w, out.Sizing); err != nil {
 		return err
 	}
@@ -348,6 +349,8 @@ type planResult struct {
 	InUse     *cycle.InUse       `json:"inUse,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
 	Sizing    *resize.Sizing     `json:"sizing,omitempty"`
+	Counts    *cycle.Counts      `json:"counts,omitempty"`
+	Blocked   []resize.Blocked   `json:"blocked,omitempty"` // moves that wait
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
 
@@ -356,8 +359,9 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Alternatives: cycle.Alternatives(in, out),
-		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Counts: out.Counts, Blocked: out.Blocked,
+		Alternatives: cycle.Alternatives(in, out),
+		Ahead:        cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)
 		if out.Loads != nil {

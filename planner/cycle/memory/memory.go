@@ -241,6 +241,7 @@ type Changes struct {
 	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
 	Began     change.Signs         `json:"began,omitzero"`     // what was seen when the present wave began
 	Watch     change.Watch         `json:"watch,omitzero"`     // waves that still answer for what follows
+	Blocked   map[string]time.Time `json:"blocked,omitempty"`  // what keeps moves that level from beginning, and since when
 	Trip      *change.Trip         `json:"trip,omitempty"`     // why ballast stopped itself
 	TripTold  bool                 `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
 	Replicas  failover.Memory      `json:"replicas,omitzero"`

@@ -15,11 +15,12 @@ type Counts struct {
 	Blocked []resize.Blocked `json:"blocked,omitempty"`
 }
 
-// Waiting are all changes that are wanted and do not happen now: of the number of replicas, and of their sizes.
+// Waiting are all changes that are wanted and do not happen now: of the number of replicas, of where clusters are, and of sizes.
 func (o Outcome) Waiting() (all []resize.Blocked) {
 	if o.Counts != nil {
 		all = append(all, o.Counts.Blocked...)
 	}
+	all = append(all, o.Blocked...)
 	if o.Sizing != nil {
 		all = append(all, o.Sizing.Blocked...)
 	}

@@ -119,7 +119,7 @@ func Decide(q Question) Answer {
 
 // answer judges what is wanted.
 func (q Question) answer(v view, w wishes) Answer {
-	j := judge{Question: q, view: v, wanted: w.Result, asked: w.asked, unfit: w.unfit, beyond: w.beyond, out: &Sizing{Apply: q.apply(), Rules: w.rows(), Unmet: q.Unmet}}
+	j := judge{Question: q, view: v, wanted: w.Result, asked: w.asked, unfit: w.unfit, beyond: w.beyond, out: &Sizing{Apply: q.apply(), Rules: w.rows(q.Size), Unmet: q.Unmet}}
 	j.Memory.Found, j.Memory.Peaks, j.Memory.Killed, j.Memory.Rules = v.found, v.peaks, maps.Clone(v.killed), w.states
 	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = nodeRoom{q}.noRoom(w.beyond), w.back, w.unfit
 	j.Memory.Cramped = q.cramped(w)

@@ -3,6 +3,7 @@ package peer
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -47,8 +48,8 @@ type HVPASpec struct {
 			} `json:"spec"`
 		} `json:"template"`
 	} `json:"vpa"`
-	Intervals []WeightInterval `json:"weightBasedScalingIntervals"`
-	Target    target           `json:"targetRef"`
+	Intervals WeightIntervals `json:"weightBasedScalingIntervals"`
+	Target    target          `json:"targetRef"`
 	Window    *struct {
 		Begin string `json:"begin"`
 		End   string `json:"end"`
@@ -97,6 +98,36 @@ type WeightInterval struct {
 	VpaWeight int `json:"vpaWeight"`
 	Start     int `json:"startReplicaCount"`
 	Last      int `json:"lastReplicaCount"`
+}
+
+// WeightIntervals are all of an Hvpa.
+type WeightIntervals []WeightInterval
+
+// UnmarshalJSON also reads the README's weights, which are shares of 1: where one of them is a fraction all are.
+func (w *WeightIntervals) UnmarshalJSON(data []byte) error {
+	var read []struct {
+		VpaWeight float64 `json:"vpaWeight"`
+		Start     int     `json:"startReplicaCount"`
+		Last      int     `json:"lastReplicaCount"`
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	whole := 1.0
+	for _, in := range read {
+		if in.VpaWeight != math.Trunc(in.VpaWeight) {
+			whole = 100
+		}
+	}
+	*w = nil
+	for _, in := range read {
+		weight := math.Round(in.VpaWeight * whole)
+		if !(weight >= 0 && weight <= 100) {
+			return fmt.Errorf("a vpaWeight of %v is none: it is between 0 and 100", in.VpaWeight)
+		}
+		*w = append(*w, WeightInterval{VpaWeight: int(weight), Start: in.Start, Last: in.Last})
+	}
+	return nil
 }
 
 // ReadHVPA reads an Hvpa.
