@@ -639,6 +639,13 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 				Data:       map[string][]byte{"server": []byte(server("c000") + strings.Repeat("/", 600)), "name": []byte("zz"), "shard": []byte("-1")},
 			}))
 		}, false},
+		"a twin that no replica has, and that is gone": {func(w *liveWorld) {
+			w.add("zz", 0)
+			w.secret("zz").Server, w.secret("zz").Unmanaged = server("c000")+"/", true
+			w.secret("zz").Shard = discover.ShardValue{State: discover.ShardNegative}
+			w.step(time.Minute)
+			w.in.Discovered.Secrets = slices.DeleteFunc(w.in.Discovered.Secrets, func(s discover.Secret) bool { return s.Name == "zz" })
+		}, false},
 		"nothing of the kind": {func(*liveWorld) {}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,6 +38,7 @@ type Memory struct {
 	Last    map[string]int       `json:"last,omitempty"`    // the replica that had the cluster when one last had
 	Lost    map[string]time.Time `json:"lost,omitempty"`    // since when nobody has it
 	Doubled map[string]time.Time `json:"doubled,omitempty"` // since when several have it
+	Astray  map[string]time.Time `json:"astray,omitempty"`  // since when others have it than plan and Secret say
 	Newest  time.Time            `json:"newest,omitzero"`   // the newest sample that was looked at: no fault began before it
 	Begun   time.Time            `json:"begun,omitzero"`    // the first sample that was looked at
 }
@@ -47,6 +48,7 @@ type Verdict struct {
 	Owned   map[string]observed.Owned `json:"owned"`
 	Orphans []Orphan                  `json:"orphans,omitempty"`
 	Doubled []Doubled                 `json:"doubled,omitempty"`
+	Astray  []Astray                  `json:"astray,omitempty"` // by Stray
 }
 
 // Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the
@@ -221,7 +223,7 @@ func later(a, b time.Time) time.Time {
 }
 
 func (m Memory) clone() Memory {
-	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Newest: m.Newest, Begun: m.Begun}
+	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Astray: maps.Clone(m.Astray), Newest: m.Newest, Begun: m.Begun}
 	if c.Last == nil {
 		c.Last = map[string]int{}
 	}
