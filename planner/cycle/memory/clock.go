@@ -18,7 +18,7 @@ func (m Memory) Until(now time.Time) Memory {
 		&m.HoldOff, &m.Rebased, &m.Refused, &m.Heaviest.At, &m.Spare.At, &m.Even.At, &m.Evidence.At, &m.Evidence.Above, &m.Savings.At, &m.Savings.Back,
 		&m.Known.FreshSince, &m.Known.JoinedSince, &m.Known.ShrunkFirst, &m.Known.ShrunkSince, &m.Known.UnsureSince,
 		&m.Changes.Stopped, &m.Changes.PinFailed, &m.Changes.Restarted, &m.Changes.Counted,
-		&m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Ownership.Newest, &m.Changes.Ownership.Begun,
+		&m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Ownership.Newest, &m.Changes.Ownership.Followed, &m.Changes.Ownership.Begun,
 	} {
 		at(t)
 	}
