@@ -87,6 +87,7 @@ func (l *life) clustersChange() {
 	case "new":
 		l.createNew()
 	case "gone":
+		// of several Secrets none goes: see "What is left out"
 		if len(names) == 1 && names[0] != "in-cluster" && len(l.names()) > 2 {
 			l.remove(names[0])
 			l.ask(fmt.Sprintf("%q goes", names[0]))

@@ -353,6 +353,9 @@ func (c starting) begins(s *snapshot, p *proposed) bool {
 	if p.cause == change.Failover {
 		c.Out.Memory.Changes.Failover = *p.last
 	}
+	if p.follows {
+		c.Out.Memory.Changes.Ownership.Followed = c.In.Now
+	}
 	c.Out.Memory.Savings = c.Out.Memory.Savings.Spend(p.worth.spends)
 	if restarts(s, p.want, o) {
 		c.Out.Memory.Savings.Of = nil

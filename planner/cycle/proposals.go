@@ -36,6 +36,7 @@ type proposed struct {
 	atOnce   bool           // clusters have several owners until then: no restart of before makes it wait
 	asked    bool           // a person wrote the number of replicas: nor does one make it wait where it comes about
 	bySecret bool           // a Secret's annotation asks for it
+	follows  bool           // Argo CD has it so already
 	worth    worth          // of moves that were weighed
 	last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
@@ -57,6 +58,7 @@ func proposals() []proposal {
 		{gate.PinOut, pinsBeyond},
 		{gate.RollBack, rollback},
 		{gate.FailOver | gate.Drain, evacuation},
+		{gate.Balance, followAstray},
 		{gate.Balance, makeRoom},
 		{gate.Balance, level},
 	}

@@ -27,6 +27,7 @@ func (s *snapshot) situation() gate.Situation {
 	now.HeldUntil, now.Unstamped = s.In.Memory.HeldUntil(s.In.Now), unstamped(s.Ground)
 	now.MoveBlock = moveBlock(s)
 	now.Keyless = s.In.Keyless != "" && modeOf(s.In.Config.Rollout) == plan.ModeX0Y
+	now.Renumbered = s.In.Workload.Renumbered() != ""
 	now.Scaled = scaledDeployment(s.Next)
 	if s.In.Config.Rollout.Live == nil {
 		return now

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
@@ -629,6 +631,19 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 			w.add("zz", 0)
 			w.secret("zz").Server, w.secret("zz").Unmanaged = server("c000"), true
 			w.secret("zz").Shard = discover.ShardValue{State: discover.ShardNegative}
+		}, false},
+		"a twin that no replica has, behind 600 slashes": {func(w *liveWorld) {
+			w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, discover.FromSecret(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: "zz", Annotations: map[string]string{plan.AnnotationUnmanaged: "true"}},
+				Data:       map[string][]byte{"server": []byte(server("c000") + strings.Repeat("/", 600)), "name": []byte("zz"), "shard": []byte("-1")},
+			}))
+		}, false},
+		"a twin that no replica has, and that is gone": {func(w *liveWorld) {
+			w.add("zz", 0)
+			w.secret("zz").Server, w.secret("zz").Unmanaged = server("c000")+"/", true
+			w.secret("zz").Shard = discover.ShardValue{State: discover.ShardNegative}
+			w.step(time.Minute)
+			w.in.Discovered.Secrets = slices.DeleteFunc(w.in.Discovered.Secrets, func(s discover.Secret) bool { return s.Name == "zz" })
 		}, false},
 		"nothing of the kind": {func(*liveWorld) {}, true},
 	} {

@@ -83,6 +83,18 @@ func TestOfTooManySecretsTheNewestAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestSlashesBehindAServerHideNoTwin: Argo CD reads a server without the slashes behind it, however many.
+func TestSlashesBehindAServerHideNoTwin(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		server := "https://" + rapid.StringMatching(`[a-z/.:]{0,500}[a-z]`).Draw(rt, "server")
+		slashes := strings.Repeat("/", rapid.SampledFrom([]int{0, 1, 2, 3, 505, 600, 700_000}).Draw(rt, "slashes"))
+		s := FromSecret(&corev1.Secret{Data: map[string][]byte{"server": []byte(server + slashes)}})
+		if got := plan.NormalizeServer(s.Server); got != server || s.TooLong || len(s.Server) > LongestServer {
+			rt.Fatalf("%q with %d slashes is %q, too long: %t", server, len(slashes), s.Server, s.TooLong)
+		}
+	})
+}
+
 // TestNobodysSecretsPushOutAKnownOne, however many there are and in whatever order they come.
 func TestNobodysSecretsPushOutAKnownOne(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -48,7 +48,7 @@ type Cluster struct {
 	Follows   bool       `json:"follows,omitempty"`  // its server has another Secret that leads
 	Alone     bool       `json:"alone,omitempty"`    // it stands beside that one: ballast may not write it
 	Unread    bool       `json:"unread,omitempty"`   // Argo CD cannot read its Secret, and does nothing for it
-	Misled    bool       `json:"misled,omitempty"`   // Argo CD may take another Secret of its server for this one, and cannot read that, or ballast has left it out
+	Misled    bool       `json:"misled,omitempty"`   // Argo CD may take another Secret of its server for this one, and cannot read that, or ballast has left it out, or it is gone
 	NoText    bool       `json:"noText,omitempty"`   // some text of its Secret is no UTF-8, and what goes by JSON changes it
 	Nameless  bool       `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
 	Created   time.Time  `json:"created,omitzero"`   // of its Secret
@@ -115,6 +115,7 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 			fleet.Problems = append(fleet.Problems, p)
 		}
 	}
+	twins := fleet.twins(known.Twins, now)
 	leaders, passed := known.lead(fleet, o, now)
 	fleet.Problems = append(fleet.Problems, passed...)
 	slices.SortFunc(fleet.Problems, func(a, b SecretProblem) int {
@@ -122,7 +123,7 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 	})
 	all, ours := fleet.secretNames()
 	known, err := known.accept(all, ours, in.AcceptDiscovery, o, now)
-	known.Leaders = leaders
+	known.Leaders, known.Twins = leaders, twins
 	return fleet, known, err
 }
 

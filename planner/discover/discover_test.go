@@ -165,13 +165,13 @@ func TestABrokenSecretIsReportedAndStopsNothing(t *testing.T) {
 		"one URL with two shards": {
 			broken: []Secret{secret("x", shard("1")), secret("y", server("https://x"), shard("2"))},
 			want: []SecretProblem{{"x", ConflictingShards,
-				`Secrets "x", "y" share the server https://x and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard`}},
+				`Secrets "x", "y" share the server https://x and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one and change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0`}},
 			wantNames: []string{"good", "x", "y"},
 		},
 		"one URL with credentials, of many Secrets": {
 			broken: slices.Concat([]Secret{secret("a", server("https://u:p@x"), shard("1"))}, secretsOf(names(11), server("https://u:p@x"), shard("2"))),
 			want: []SecretProblem{{"a", ConflictingShards, `Secrets "a", "c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", and 2 more share the server https://***@x ` +
-				`and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard`}},
+				`and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one and change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0`}},
 			wantNames: slices.Concat([]string{"a"}, names(11), []string{"good"}),
 		},
 	}

@@ -30,7 +30,7 @@ const (
 // at once. While a smaller discovery waits to be accepted, ShrunkFirst says since when, ShrunkSince since when no more
 // were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server. Unsure
 // are those of a plan that were not there at UnsureSince, when nothing else was known: for AcceptAfter nobody can say
-// whether they were the fleet's.
+// whether they were the fleet's. Twins are the servers that had several Secrets within twinsAfter, and when last.
 type Known struct {
 	Clusters    []string             `json:"clusters,omitempty"`
 	Fresh       []string             `json:"fresh,omitempty"`
@@ -44,6 +44,7 @@ type Known struct {
 	Leaders     map[string]Leader    `json:"leaders,omitempty"`
 	Unsure      []string             `json:"unsure,omitempty"`
 	UnsureSince time.Time            `json:"unsureSince,omitzero"`
+	Twins       map[string]time.Time `json:"twins,omitempty"`
 }
 
 // Has reports whether a Secret was there for long enough to be one of the fleet's. Where nothing is known yet, any is.

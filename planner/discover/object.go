@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"bytes"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,9 @@ func FromSecret(s *corev1.Secret) Secret {
 	pin, pinned := s.Annotations[plan.AnnotationPin]
 	skip, _ := strconv.ParseBool(s.Annotations[AnnotationSkipReconcile])
 	name, server := s.Data[keyName], s.Data[keyServer]
+	if len(server) > LongestServer { // Argo CD reads it without the slashes behind it, however many: it may be another's
+		server = bytes.TrimRight(server, "/")
+	}
 	kept := Secret{
 		UID: string(s.UID), Name: s.Name, Namespace: s.Namespace,
 		Shard:         ParseShard(s.Data[keyShard]),

@@ -129,6 +129,6 @@ func conflict(server string, clusters []Cluster, unit Unit) (SecretProblem, bool
 		names = append(names, fmt.Sprintf("and %d more", rest))
 	}
 	return SecretProblem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
-		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard",
+		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one and change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0",
 		strings.Join(names, ", "), printable.Server(server))}, true
 }

@@ -260,11 +260,15 @@ func listWorkloads(ctx context.Context, r client.Reader, target plan.Target) ([]
 }
 
 func fromStatefulSet(s *appsv1.StatefulSet) found {
+	first := 0
+	if s.Spec.Ordinals != nil {
+		first = int(s.Spec.Ordinals.Start)
+	}
 	return found{object: s, pod: &s.Spec.Template, workload: Workload{
 		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: asked(s.Spec.Replicas),
 		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas), CurrentReplicas: int(s.Status.Replicas),
 		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.Status.UpdateRevision,
-		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration, NoText: !plan.IsText(s),
+		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration, NoText: !plan.IsText(s), FirstOrdinal: first,
 	}}
 }
 
@@ -315,7 +319,7 @@ func (f found) read(container string, of *plan.Plan) (Workload, error) {
 	if namespaces, set := setting(c, flagNamespaces, envNamespaces); set {
 		w.ApplicationNamespaces = &namespaces
 	}
-	w.Resources = resourcesOf(c)
+	w.Resources, w.FixedShard = resourcesOf(c), fixedShard(c)
 	return w, nil
 }
 

@@ -205,6 +205,42 @@ func planOf(kind, name string) *plan.Plan {
 	return &plan.Plan{Target: plan.Target{Kind: kind, Namespace: "argocd", Name: name}}
 }
 
+// TestWhatNumbersThePodsIsRead: Argo CD takes ARGOCD_CONTROLLER_SHARD before the number in the pod's name, unless it is negative or none.
+func TestWhatNumbersThePodsIsRead(t *testing.T) {
+	shard := func(value string, from *corev1.EnvVarSource) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: meta("ac", nil), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "argocd-application-controller",
+			Env: []corev1.EnvVar{{Name: envShard, Value: value, ValueFrom: from}}})}}
+	}
+	later := shard("", nil)
+	later.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 2}
+	first := shard("", nil)
+	first.Spec.Ordinals = &appsv1.StatefulSetOrdinals{}
+	const all = `the pod template of StatefulSet "ac" has the env ARGOCD_CONTROLLER_SHARD "0": each of its pods takes itself for that replica, and none for another, whose clusters nobody reconciles; take it out`
+	for name, test := range map[string]struct {
+		of   *appsv1.StatefulSet
+		want string
+	}{
+		"neither":                          {shard("", nil), ""},
+		"every pod is 0":                   {shard("0", nil), all},
+		"by a negative number":             {shard("-1", nil), ""},
+		"by no number":                     {shard("x", nil), ""},
+		"by one beyond what Argo CD reads": {shard("4294967296", nil), ""},
+		"by the pod's index":               {shard("", &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}), ""},
+		"ordinals from 0":                  {first, ""},
+		"ordinals from 2":                  {later, `spec.ordinals.start of StatefulSet "ac" is 2: its pods' numbers begin there, and nobody reconciles the clusters of the replicas below; set it to 0`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := fromStatefulSet(test.of).read("", nil)
+			if diff := cmp.Diff(test.want, w.Renumbered()); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+	if !Differ(first, later) {
+		t.Error("another first ordinal runs no cycle")
+	}
+}
+
 func TestFindTarget(t *testing.T) {
 	three, four := int32(3), "4"
 	controller := map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}

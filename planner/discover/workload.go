@@ -22,6 +22,9 @@ const (
 	envNamespaces = "ARGOCD_APPLICATION_NAMESPACES"
 )
 
+// envShard is the replica that a pod is, to Argo CD, before the number in its name.
+const envShard = "ARGOCD_CONTROLLER_SHARD"
+
 // The application-controller's flags that say the same, and go before its env.
 const (
 	flagAlgorithm  = "--sharding-method"
@@ -55,6 +58,8 @@ type Workload struct {
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
 	NoText              bool    `json:"noText,omitempty"`        // some string of it is no UTF-8, which no patch that goes by JSON keeps
 	ContainerGone       bool    `json:"containerGone,omitempty"` // the pod template has no container that is the controller's: what is said of one is what the plan holds
+	FirstOrdinal        int     `json:"firstOrdinal,omitempty"`  // spec.ordinals.start of a StatefulSet: its pods' numbers begin there
+	FixedShard          string  `json:"fixedShard,omitempty"`    // the env that Argo CD takes for a pod's replica before its name's number, where that is a number
 	RestartedAt         string  `json:"restartedAt,omitempty"`   // the pod template's annotation kubectl.kubernetes.io/restartedAt
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
@@ -62,6 +67,29 @@ type Workload struct {
 	Resources *plan.Resources `json:"resources,omitempty"` // what the pod template gives the container; nil for nothing
 
 	Beside string `json:"beside,omitempty"` // other workloads that could be taken for it, by kind and name
+}
+
+// Renumbered is why the pods' replicas are not those from 0 that their clusters are divided over, and the mend; empty: they are.
+func (w Workload) Renumbered() string {
+	switch {
+	case w.FixedShard != "":
+		return fmt.Sprintf("the pod template of %s %q has the env %s %q: each of its pods takes itself for that replica, and none for another, whose clusters nobody reconciles; take it out",
+			w.Kind, w.Name, envShard, w.FixedShard)
+	case w.FirstOrdinal > 0:
+		return fmt.Sprintf("spec.ordinals.start of %s %q is %d: its pods' numbers begin there, and nobody reconciles the clusters of the replicas below; set it to 0",
+			w.Kind, w.Name, w.FirstOrdinal)
+	}
+	return ""
+}
+
+// fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's name. What
+// another object says is another one for each pod, as by its labels.
+func fixedShard(c corev1.Container) string {
+	value, set := env(c, envShard)
+	if n, err := strconv.ParseInt(value, 10, 32); !set || err != nil || n < 0 {
+		return ""
+	}
+	return value
 }
 
 // mostResources is how many resources of a container are read, by their names: a pod template has room for thousands.

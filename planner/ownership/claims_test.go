@@ -3,6 +3,7 @@ package ownership
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,22 @@ func FuzzClaims(f *testing.F) {
 			t.Errorf("%q reads as %v, and written again as %v", text, claims, read)
 		}
 	})
+}
+
+// TestNoProbeMakesAControllerSilentForDays, whatever the pod template says.
+func TestNoProbeMakesAControllerSilentForDays(t *testing.T) {
+	for probe, want := range map[time.Duration]time.Duration{
+		0: 30 * time.Second, 10 * time.Second: 30 * time.Second, time.Minute: 3 * time.Minute, 5 * time.Minute: 15 * time.Minute,
+		time.Hour: 15 * time.Minute, math.MaxInt32 * time.Second: 15 * time.Minute,
+	} {
+		p := Patience{Heartbeat: defaultHeartbeat, Probe: probe}
+		if got := p.Silence(); got != want {
+			t.Errorf("a probe every %s: %s of silence, want %s", probe, got, want)
+		}
+		if claim := (Claim{Heartbeat: noon()}); claim.fresh(p, noon().Add(15*time.Minute)) {
+			t.Errorf("a probe every %s: fresh after 15 minutes", probe)
+		}
+	}
 }
 
 func TestASlotStandsAsItsControllerDoes(t *testing.T) {

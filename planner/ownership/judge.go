@@ -36,11 +36,13 @@ const (
 // Memory is what must be remembered from one verdict to the next, by the next leader too. The zero value is a memory of
 // nothing.
 type Memory struct {
-	Last    map[string]int       `json:"last,omitempty"`    // the replica that had the cluster when one last had
-	Lost    map[string]time.Time `json:"lost,omitempty"`    // since when nobody has it
-	Doubled map[string]time.Time `json:"doubled,omitempty"` // since when several have it
-	Newest  time.Time            `json:"newest,omitzero"`   // the newest sample that was looked at: no fault began before it
-	Begun   time.Time            `json:"begun,omitzero"`    // the first sample that was looked at
+	Last     map[string]int       `json:"last,omitempty"`    // the replica that had the cluster when one last had
+	Lost     map[string]time.Time `json:"lost,omitempty"`    // since when nobody has it
+	Doubled  map[string]time.Time `json:"doubled,omitempty"` // since when several have it
+	Astray   map[string]time.Time `json:"astray,omitempty"`  // since when others have it than plan and Secret say
+	Followed time.Time            `json:"followed,omitzero"` // when the plan followed an owner that was astray
+	Newest   time.Time            `json:"newest,omitzero"`   // the newest sample that was looked at: no fault began before it
+	Begun    time.Time            `json:"begun,omitzero"`    // the first sample that was looked at
 }
 
 // Verdict is what an observation means. Orphans and Doubled are beyond their grace, by cluster.
@@ -48,6 +50,7 @@ type Verdict struct {
 	Owned   map[string]observed.Owned `json:"owned"`
 	Orphans []Orphan                  `json:"orphans,omitempty"`
 	Doubled []Doubled                 `json:"doubled,omitempty"`
+	Astray  []Astray                  `json:"astray,omitempty"` // by Stray
 }
 
 // Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the
@@ -222,7 +225,7 @@ func later(a, b time.Time) time.Time {
 }
 
 func (m Memory) clone() Memory {
-	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Newest: m.Newest, Begun: m.Begun}
+	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Astray: maps.Clone(m.Astray), Followed: m.Followed, Newest: m.Newest, Begun: m.Begun}
 	if c.Last == nil {
 		c.Last = map[string]int{}
 	}

@@ -88,6 +88,23 @@ func (a *Arrivals) Shared(server, name string) bool {
 	return a.rows[hash] > own
 }
 
+// Beside is the replica of another Secret of the server than the named one, if the plan has such a Secret, else 0.
+func (a *Arrivals) Beside(server, name string) (replica int, found bool) {
+	if !a.Shared(server, name) { // as nearly always
+		return 0, false
+	}
+	hash := plan.ServerHash(server)
+	for other, row := range a.view.Plan.Clusters {
+		if other == name || row.Server != hash {
+			continue
+		}
+		if at, _, _ := a.view.Effective(other); !found || at < replica {
+			replica, found = at, true
+		}
+	}
+	return replica, found
+}
+
 // Place is the replica of a row with that server, else the valid shard that the cluster has already (current, NoReplica
 // for none) while that replica stays, else that of a group that it stays together with, else weighted rendezvous hashing
 // of the server over the replicas' free capacity: of those that no person wants empty, of those that are not full, of those

@@ -68,7 +68,27 @@ func (f *Fleet) heard(p *Pod, cluster string) string {
 	return secrets[f.Draw(uint64(len(secrets)), "heard", cluster, strconv.Itoa(p.Ordinal))]
 }
 
+// Forget has the pods that run forget the shard of a server of which a Secret is deleted while others stay: they take 0 for it
+// (e2e/gaps TestWhatArgoCDMakesOfASecondSecretThatGoes).
+func (f *Fleet) Forget(secret string, now time.Time) {
+	if len(f.SecretsOf(secret)) > 1 {
+		f.Forgot[f.First(secret)] = now
+	}
+}
+
+// hearsAgain is when Argo CD's informer of cluster Secrets tells of each of them anew.
+const hearsAgain = 3 * time.Minute
+
+// Distribute has them work out all shards anew, as another shard, a cluster that comes and one that goes do: that of a server counts
+// again whose other Secret they have heard of since.
+func (f *Fleet) Distribute(now time.Time) {
+	maps.DeleteFunc(f.Forgot, func(_ string, at time.Time) bool { return now.Sub(at) >= hearsAgain })
+}
+
 func (f *Fleet) owns(p *Pod, cluster string) bool {
+	if at, forgot := f.Forgot[cluster]; forgot && !p.Runs.After(at) {
+		return Owns(p.Ordinal, p.Env, 0)
+	}
 	shard, stamped := f.Shards[f.heard(p, cluster)]
 	if !stamped && p.Env > 1 {
 		shard = f.Algorithm(cluster, p.Env)

@@ -64,13 +64,14 @@ type Fleet struct {
 	Pods             map[int]*Pod
 	Made, Found      int // pods so far, and those that were there at first
 
-	Stuck       bool              // pods that are not ready yet do not become so
-	Broken      map[int]bool      // ordinals whose pods are not ready, whatever becomes of them
-	Dies        map[int]time.Time // ordinals whose container is killed for its memory again and again, since when
-	Slotless    map[int]bool      // ordinals of a Deployment whose pods find no free slot, and own nothing
-	Unreachable map[string]bool   // clusters that nobody can connect
-	Twins       map[string]string // Secrets of another one's server, and which that is
-	Sizing      *Sizing           // nil: pods have no sizes
+	Stuck       bool                 // pods that are not ready yet do not become so
+	Broken      map[int]bool         // ordinals whose pods are not ready, whatever becomes of them
+	Dies        map[int]time.Time    // ordinals whose container is killed for its memory again and again, since when
+	Slotless    map[int]bool         // ordinals of a Deployment whose pods find no free slot, and own nothing
+	Unreachable map[string]bool      // clusters that nobody can connect
+	Twins       map[string]string    // Secrets of another one's server, and which that is
+	Forgot      map[string]time.Time // servers, by their first Secret, of which one of several Secrets was deleted, and when
+	Sizing      *Sizing              // nil: pods have no sizes
 
 	Silent map[int]bool          // ordinals whose pods tell nobody what they own, ready or not
 	Ahead  map[int]time.Duration // by how much the clock of an ordinal's node is ahead: its pods' restarts and kills are dated by it
@@ -82,7 +83,7 @@ type Fleet struct {
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
 	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
 		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Slotless: map[int]bool{}, Unreachable: map[string]bool{},
-		Twins: map[string]string{}, Silent: map[int]bool{}, Ahead: map[int]time.Duration{}}
+		Twins: map[string]string{}, Forgot: map[string]time.Time{}, Silent: map[int]bool{}, Ahead: map[int]time.Duration{}}
 }
 
 // Join is a Secret that somebody makes, without a shard.

@@ -71,6 +71,7 @@ const (
 	WholeFleet  ConditionReason = "WholeFleet"  // Degraded: more than half of the replicas are
 	Orphaned    ConditionReason = "Orphaned"    // Degraded: a cluster has no replica
 	Doubled     ConditionReason = "Doubled"     // Degraded: a cluster has several
+	Astray      ConditionReason = "Astray"      // Degraded: a cluster is with another replica than its plan and its Secret say
 	NotSaid     ConditionReason = "NotSaid"     // Degraded: the pods do not say which clusters they have
 	AsPlanned   ConditionReason = "AsPlanned"   // Degraded: each cluster has its one replica, and each replica is well
 )
@@ -140,6 +141,8 @@ func degradedOf(in input.Inputs, out cycle.Outcome, s Status) Condition {
 		c.Reason, c.Message = Orphaned, fmt.Sprintf("clusters without a replica: %d; the first: %s", orphans, out.Verdict.Orphans[0].Message())
 	case doubled > 0:
 		c.Reason, c.Message = Doubled, fmt.Sprintf("clusters with several replicas: %d; the first: %s", doubled, out.Verdict.Doubled[0].Message())
+	case len(out.Verdict.Astray) > 0:
+		c.Reason, c.Message = Astray, fmt.Sprintf("clusters with another replica than their plan and Secret say: %d; the first: %s", len(out.Verdict.Astray), out.Verdict.Astray[0].Message())
 	case !in.Observed.Reported.Asked:
 		return Condition{Type: Degraded, Status: Unknown, Reason: NotSaid, Message: "the pods do not say which clusters they have"}
 	default:

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strconv"
@@ -44,6 +45,7 @@ func decideCluster(s *inforce.State, r Request, object, old objects.Secret) Verd
 		if object.LeftOut && sightChanges(object, old) {
 			v.warn("ballast: discover.selector leaves this Secret out from now on: ballast knows no such cluster, and holds its shard no more")
 		}
+		v.holdBeside(s, r, object, old)
 		return v
 	}
 	name := r.Name
@@ -62,6 +64,22 @@ func decideCluster(s *inforce.State, r Request, object, old objects.Secret) Verd
 	}
 	v.holdShard(s, name, strconv.Itoa(replica), why, object, old)
 	return v
+}
+
+// holdBeside holds the shard of a Secret that ballast leaves alone where that is no replica's and the plan has another Secret of
+// its server: Argo CD keeps one shard a server, so that nobody would reconcile that one's cluster, in part for good.
+func (v *Verdict) holdBeside(s *inforce.State, r Request, object, old objects.Secret) {
+	ours := object.Cluster && r.Namespace == s.View.Plan.Target.Namespace
+	if !ours || object.Server == "" || old.Immutable || s.View.Stays(object.Replica()) {
+		return
+	}
+	replica, found := s.Arrivals.Beside(object.Server, cmp.Or(r.Name, object.Name))
+	if inCluster := plan.NormalizeServer(object.Server) == plan.InClusterServer && object.Server != plan.InClusterServer; !found && !inCluster {
+		return // Argo CD forgets the in-cluster's own spelling alone, and has it without a Secret
+	}
+	want := strconv.Itoa(replica)
+	v.Reason, v.Enforced, v.Patches = s.Enforced(plan.Restored), []Field{{plan.ShardKey, want}}, shardPatch(object, want)
+	v.warn(fmt.Sprintf("ballast: this server is another cluster's, too: shard %s is no replica's, and nobody would have it; %s stays", orDash(object.Shard), want))
 }
 
 // replica is the one a cluster belongs to: a pin in data.pins, the Secret's own pin, the row, the rules for new

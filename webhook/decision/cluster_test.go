@@ -116,6 +116,24 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: append(shardIs("1"), Field{"unmanaged", "true"}), Enforced: []Field{{"unmanaged", "true"}}}},
 		"a write of what has opted out passes": {withPlan(nil, nil), update, noted(cluster("1"), plan.AnnotationUnmanaged, "true"), noted(cluster("3"), plan.AnnotationUnmanaged, "true"),
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
+		"what has opted out keeps the shard of no replica": {withPlan(nil, nil), update, noted(cluster("-1"), plan.AnnotationUnmanaged, "true"), noted(cluster("3"), plan.AnnotationUnmanaged, "true"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("-1")}},
+		"but not beside another's Secret": {withPlan(nil, nil), made("twin"), beside("-1"), objects.Secret{},
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("-1"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
+				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 0 stays"}}},
+		"nor one beyond the replicas": {withPlan(nil, nil), made("twin"), beside("7"), objects.Secret{},
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("7"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
+				Warnings: []string{"ballast: this server is another cluster's, too: shard 7 is no replica's, and nobody would have it; 0 stays"}}},
+		"beside it a replica's shard stands": {withPlan(nil, nil), made("twin"), beside("2"), objects.Secret{},
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: append(shardIs("2"), Field{"unmanaged", "true"}), Enforced: []Field{{"unmanaged", "true"}}}},
+		"and what discover.selector leaves out is no way around": {withPlan(nil, nil), made("twin"), changed(beside("-1"), func(s *objects.Secret) { s.LeftOut = true }), objects.Secret{},
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("-1"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
+				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 0 stays"}}},
+		"the in-cluster behind a slash is another's": {withPlan(nil, nil), made("aside"), changed(beside("-1"), func(s *objects.Secret) { s.Server = plan.InClusterServer + "/" }), objects.Secret{},
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("-1"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
+				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 0 stays"}}},
+		"and without one it may be its own": {withPlan(nil, nil), made("aside"), changed(beside("-1"), func(s *objects.Secret) { s.Server = plan.InClusterServer }), objects.Secret{},
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: append(shardIs("-1"), Field{"unmanaged", "true"}), Enforced: []Field{{"unmanaged", "true"}}}},
 		"a write that means to opt out is told how": {withPlan(nil, nil), update, noted(cluster("3"), plan.AnnotationUnmanaged, "True"), cluster("3"),
 			Verdict{Reason: plan.InPlan, Revision: 17, Requested: append(shardIs("3"), Field{"unmanaged", printable.Invalid}), Enforced: append(shardIs("3"), Field{"unmanaged", ""}),
 				Warnings: []string{`ballast: annotation ballast.argoproj.io/unmanaged: "True" is passed over; write "true" to opt out`}}},
@@ -138,6 +156,11 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 			}
 		})
 	}
+}
+
+// beside is a Secret that opted out, of the server of another one that is at 0.
+func beside(shard string) objects.Secret {
+	return changed(noted(cluster(shard), plan.AnnotationUnmanaged, "true"), func(s *objects.Secret) { s.Server = "https://us.example//" })
 }
 
 // stopped is the plan of an x0y rollout from 4 to 5 replicas while none runs.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"strconv"
+	"strings"
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -106,10 +107,27 @@ func (s *Secret) readData(data rawjson.Node) error {
 			s.Shard = printable.Count(decodeBase64(shard))
 		}
 	}
-	if len(server) <= maxServerBase64 {
+	if server = withoutSlashes(server); len(server) <= maxServerBase64 {
 		s.Server = decodeBase64(server)
 	}
 	return nil
+}
+
+// withoutSlashes is a server that is too long to be read without the slashes behind it, but for two: Argo CD leaves them out,
+// so that it may be another's. In base64 three slashes are Ly8v; two are Ly8= at the end, and one is Lw==.
+func withoutSlashes(server rawjson.Node) rawjson.Node {
+	text := string(server)
+	if len(text) <= maxServerBase64 || !strings.HasSuffix(text, `"`) {
+		return server
+	}
+	text = strings.TrimSuffix(text, `"`)
+	for _, last := range []string{"Ly8=", "Lw=="} {
+		text = strings.TrimSuffix(text, last)
+	}
+	for strings.HasSuffix(text, "Ly8v") {
+		text = text[:len(text)-len("Ly8v")]
+	}
+	return rawjson.Node(text + `"`)
 }
 
 // decodeBase64 is a value of a Secret's data; empty when it is none.

@@ -1,11 +1,15 @@
 package objects
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -48,6 +52,30 @@ func TestDecodeSecretReadsOnlyWhatADecisionNeeds(t *testing.T) {
 				t.Errorf("secret (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSlashesBehindAServerHideNoTwin: Argo CD reads a server without the slashes behind it, however many.
+func TestSlashesBehindAServerHideNoTwin(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		server := "https://" + rapid.StringMatching(`[a-z/.:]{0,500}[a-z]`).Draw(rt, "server")
+		slashes := rapid.SampledFrom([]int{0, 1, 2, 3, 4, 2500, 2600, 2601, 2602, 700_000}).Draw(rt, "slashes")
+		encoded := base64.StdEncoding.EncodeToString([]byte(server + strings.Repeat("/", slashes)))
+		got, err := DecodeSecret(mustParse(t, fmt.Sprintf(`{"data":{"server":%q}}`, encoded)))
+		if err != nil || plan.NormalizeServer(got.Server) != server {
+			rt.Fatalf("%q with %d slashes is %q, %v", server, slashes, got.Server, err)
+		}
+	})
+	for name, encoded := range map[string]string{
+		"long, and no server":        base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("v"), 4000)),
+		"nothing but slashes":        "Ly8v",
+		"slashes and what is cut":    strings.Repeat("Ly8v", 2000) + "Ly8",
+		"what is no base64, as long": strings.Repeat("?", 5000),
+	} {
+		got, err := DecodeSecret(mustParse(t, fmt.Sprintf(`{"data":{"server":%q}}`, encoded)))
+		if err != nil || plan.NormalizeServer(got.Server) != "" {
+			t.Errorf("%s: %q, %v", name, got.Server, err)
+		}
 	}
 }
 

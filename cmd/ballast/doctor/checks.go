@@ -122,6 +122,10 @@ func (s *seen) checkFound() []Finding {
 		return warn(fmt.Sprintf("%s %s is annotated as unmanaged: its replicas and env are left alone", w.Kind, w.Name),
 			fmt.Sprintf("kubectl -n %s annotate %s %s %s-", s.namespace, strings.ToLower(w.Kind), w.Name, plan.AnnotationUnmanaged))
 	}
+	if why := w.Renumbered(); why != "" {
+		message, mend, _ := strings.Cut(why, "; ")
+		return fault(message, mend)
+	}
 	return ok("%s %s, container %s, %s, %d ready", w.Kind, w.Name, w.Container, say.Plural(w.Replicas, "replica"), w.ReadyReplicas)
 }
 
@@ -185,7 +189,8 @@ func (s *seen) checkRest() (all []Finding) {
 	for _, p := range s.out.Problems {
 		inSecrets := slices.ContainsFunc(s.out.Fleet.Problems,
 			func(d discover.SecretProblem) bool { return string(d.Kind) == p.Kind && d.Secret == p.Subject })
-		if inSecrets || p.Phase == problem.PhasePoll || ofSizeInputs(p) {
+		saidAbove := inSecrets || p.Kind == "Renumbered"
+		if saidAbove || p.Phase == problem.PhasePoll || ofSizeInputs(p) {
 			continue
 		}
 		f := Finding{Result: Warning, Message: p.Kind + ": " + p.Message}

@@ -90,7 +90,7 @@ func (s *seen) checkShards() (all []Finding) {
 	add(free, Warning, "annotated as unmanaged, so ballast leaves it where it is",
 		"where that is not meant: "+s.kubectl("annotate secret NAME "+plan.AnnotationUnmanaged+"-", free))
 	add(twins, Warning, "with a server that another Secret has, too: Argo CD goes by whichever it saw last, and ballast keeps them together",
-		"keep the one that Applications name: "+s.kubectl("delete secret NAME", nil)+" for each other")
+		"keep the one that Applications name: "+s.kubectl("delete secret NAME", nil)+" for each other; then pin the one that is left to another replica and back, for until its shard changes Argo CD has it on replica 0")
 	if len(all) == 0 {
 		return ok("every Secret has data.shard")
 	}

@@ -135,10 +135,10 @@ func (v *view) see(s step) error {
 			v.local = after
 		}
 		v.cache.Update(before, after)
-	case s.Do == "delete" && before != nil && before.Server == inCluster && v.local != nil:
+	case s.Do == "delete" && before != nil && s.Old.Server == inCluster && v.local != nil: // as it is spelled there
 		v.replaceLocal(implicit())
 	case s.Do == "delete" && before != nil:
-		v.cache.Delete(s.Old.Server) // as it is spelled there
+		v.cache.Delete(s.Old.Server)
 	default:
 		return fmt.Errorf("seeing an event %q with an old Secret: %t, a new one: %t", s.Do, before != nil, after != nil)
 	}

@@ -91,6 +91,8 @@ func gated() map[string]struct {
 			verdictOn{"followUp followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: this; that"}},
 		"liveBlind": {with(func(s *Situation) { s.Unsaid = "pods are silent" }),
 			verdictOn{"followUp followOut failOver sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
+		"renumbered": {with(func(s *Situation) { s.Renumbered = true }),
+			verdictOn{"followUp followOut sizeUp sizeDown", "the pods are no replicas from 0", ""}},
 		"scaledDeployment": {with(func(s *Situation) { s.Scaled = "pods read their number once" }),
 			verdictOn{"followOut failOver sizeUp sizeDown", "an autoscaler's Deployment", "ScaledDeployment: pods read their number once"}},
 		"fault": {with(func(s *Situation) { s.Fault = "a cluster has two owners" }),

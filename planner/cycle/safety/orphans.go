@@ -42,19 +42,14 @@ const (
 )
 
 // Excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo
-// CD may take for a second Secret of their server, which it cannot read. Whoever breaks a cluster of his own, or
+// CD may take for a second Secret of their server, which it cannot read, or which is gone. Whoever breaks a cluster of his own, or
 // another's, must not keep everybody's where they are; nor must he who breaks many have nobody look at what becomes of
 // them.
 func Excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, now time.Time) map[string]bool {
 	if len(v.Orphans) == 0 {
 		return nil
 	}
-	misled := map[string]bool{}
-	for _, cl := range fleet.Clusters {
-		if cl.Misled {
-			misled[cl.Shard.ID] = true
-		}
-	}
+	misled := misled(fleet)
 	excused := map[string]bool{}
 	for _, o := range v.Orphans {
 		if misled[o.Cluster] || now.Sub(o.Since) >= orphanLasts {
@@ -65,6 +60,17 @@ func Excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, no
 		return nil
 	}
 	return excused
+}
+
+// misled are the clusters that Argo CD may take for another Secret of their server.
+func misled(fleet discover.Fleet) map[string]bool {
+	misled := map[string]bool{}
+	for _, cl := range fleet.Clusters {
+		if cl.Misled {
+			misled[cl.Shard.ID] = true
+		}
+	}
+	return misled
 }
 
 // Stops reports whether ballast may decide nothing by itself.

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -51,6 +52,9 @@ func (w *Watch) Look(g *ground.Ground) {
 			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
 				"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
 	}
+	if why := w.In.Workload.Renumbered(); why != "" {
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered", Message: "nothing levels, fails over, drains or grows: " + why})
+	}
 	for _, trouble := range w.In.Observed.Trouble {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
 	}
@@ -85,12 +89,62 @@ func (w *Watch) judgeOwners(g *ground.Ground) {
 	if g.Partial {
 		keepUnseen(g, now, before)
 	}
+	if ground.Rolling(w.In, g.Next) { // its pods count by several templates
+		now.Astray = nil
+	} else {
+		now, verdict.Astray = now.Stray(w.In.Observed.Reported, verdict.Owned, agreed(g, intended), w.In.Now)
+	}
 	w.Out.Memory.Changes.Ownership, w.Out.Verdict = now, verdict
+	misled := misled(w.Out.Fleet)
 	for _, o := range w.Out.Verdict.Orphans {
-		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: o.Message()})
+		message := o.Message()
+		if misled[o.Cluster] {
+			message += "; Argo CD may go by another Secret of its server, there or deleted within the hour: delete that one, then restart all controllers, replica 0 too"
+		}
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: message})
 	}
 	for _, d := range w.Out.Verdict.Doubled {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: d.Cluster, Kind: "Doubled", Message: d.Message()})
+	}
+	w.tellAstray()
+}
+
+// mostAstray are told by name: one restart of all controllers mends any number.
+const mostAstray = 10
+
+func (w *Watch) tellAstray() {
+	for i, a := range w.Out.Verdict.Astray {
+		mend := fmt.Sprintf("; pin it to replica %d in data.pins of the plan ConfigMap, which makes all controllers agree, and take the pin away again; or restart all of them, replica 0 too",
+			a.Owners[0])
+		if more := len(w.Out.Verdict.Astray) - mostAstray; i == mostAstray-1 && more > 0 {
+			mend += fmt.Sprintf("; so are %d more", more)
+		}
+		if i < mostAstray {
+			w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: a.Cluster, Kind: "OwnerAstray", Message: a.Message() + mend})
+		}
+	}
+}
+
+// agreed is the replica that the plan gives a cluster, where every Secret of its server names it, too.
+func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name string) (int, bool) {
+	said := map[string]int{} // by server: the shard of all its Secrets, or none
+	for _, cl := range g.Fleet.Clusters {
+		shard, known := said[cl.Shard.Server]
+		switch {
+		case cl.Explicit.State != discover.ShardValid, known && shard != cl.Explicit.N:
+			said[cl.Shard.Server] = plan.NoReplica
+		case !known:
+			said[cl.Shard.Server] = cl.Explicit.N
+		}
+	}
+	servers := map[string]string{}
+	for _, cl := range g.Fleet.Clusters {
+		servers[cl.Shard.ID] = cl.Shard.Server
+	}
+	return func(name string) (int, bool) {
+		replica, planned := intended(name)
+		shard, known := said[servers[name]]
+		return replica, planned && known && shard == replica
 	}
 }
 

@@ -263,11 +263,14 @@ func (l *Life) cycle() {
 // Join is a cluster that comes.
 func (l *Life) Join(name string, load float64) {
 	l.Loads[name] = load
+	l.Distribute(l.Now)
 	l.Fleet.Join(name)
 }
 
 // Retire is a cluster that goes, and what people wrote of it in its Secret.
 func (l *Life) Retire(name string) {
+	l.Distribute(l.Now)
+	l.Forget(name, l.Now)
 	l.Fleet.Retire(name)
 	delete(l.Loads, name)
 	delete(l.Refused, name)
@@ -309,6 +312,12 @@ func (l *Life) do(step diff.Step) {
 		l.Counts["shards"]++
 		if s.Why == diff.Drifted || s.Why == diff.Broken {
 			l.given[s.Secret] = true
+		}
+		if before, stamped := l.Shards[s.Secret]; !stamped || before != s.Shard {
+			l.Distribute(l.Now)
+			if at, forgot := l.Forgot[l.First(s.Secret)]; forgot && !at.After(l.Now) {
+				delete(l.Forgot, l.First(s.Secret)) // its own event tells of it
+			}
 		}
 		l.Shards[s.Secret] = s.Shard
 	case diff.PatchWorkload:

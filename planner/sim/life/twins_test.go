@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -263,5 +264,55 @@ func TestASecretThatNobodyMayWriteKeepsNoOtherOfItsServer(t *testing.T) {
 				t.Errorf("it may be written (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestASecondSecretThatGoesLeavesNobodyAstray: every pod of Argo CD takes 0 for its server's shard then. ballast tells of it, and one
+// write mends it, within the move budget and with one owner at any time.
+func TestASecondSecretThatGoesLeavesNobodyAstray(t *testing.T) {
+	l := New(1, configuration(), 3, "3", loadsOf(1, 12))
+	l.Twins["c05"], l.Twins["c09"] = "c01", "c02"
+	for _, p := range l.Pods {
+		for _, twin := range []string{"c05", "c09"} {
+			delete(p.Gained, twin)
+			delete(p.Took, twin)
+		}
+	}
+	l.Pins = plan.Pins{"c01": 2, "c02": 1, "c05": 2, "c09": 1}
+	l.Pass(24 * time.Hour)
+	owners := func() [2][]int { return [2][]int{l.Owners("c01"), l.Owners("c02")} }
+	if diff := cmp.Diff([2][]int{{2}, {1}}, owners()); diff != "" || l.Plan.Rollout != nil {
+		t.Fatalf("owners before (-want +got):\n%s", diff)
+	}
+	l.Pins = nil
+	l.Pass(time.Minute)
+	l.Retire("c05")
+	l.Retire("c09")
+	l.Pass(4 * time.Minute)
+	if diff := cmp.Diff([2][]int{{0}, {0}}, owners()); diff != "" {
+		t.Fatalf("owners once they went (-want +got):\n%s", diff)
+	}
+	told, written := false, map[string][]int{}
+	l.Wrote = func(step diff.Step) {
+		if s, is := step.(diff.PatchShard); is {
+			written[s.Secret] = append(written[s.Secret], s.Shard)
+		}
+	}
+	for range 16 * 60 {
+		l.Pass(time.Second)
+		told = told || slices.ContainsFunc(l.Last.Problems, func(p problem.Problem) bool { return p.Kind == "OwnerAstray" && p.Subject == "c01" })
+		for _, of := range owners() {
+			if len(of) != 1 {
+				t.Fatalf("owners %v at %s", owners(), l.Now)
+			}
+		}
+	}
+	want := [2][]int{{l.Plan.Clusters["c01"].Replica}, {l.Plan.Clusters["c02"].Replica}}
+	if diff := cmp.Diff(want, owners()); diff != "" || !told {
+		t.Errorf("told: %t; owners (-want +got):\n%s", told, diff)
+	}
+	delete(written, "c10") // levelled afterwards
+	if diff := cmp.Diff(map[string][]int{"c01": {0}}, written); diff != "" || len(l.Forgot) > 0 {
+		t.Errorf("still astray: %v; writes (-want +got):\n%s", l.Forgot, diff)
 	}
 }
