@@ -182,10 +182,14 @@ func (c known) marks(pins plan.Pins) []Mark {
 }
 
 func moved(m cycle.Move) string {
+	text := fmt.Sprintf("replica %d to %d", m.From, m.To)
 	if m.From == sharding.Nobody {
-		return fmt.Sprintf("to replica %d", m.To)
+		text = fmt.Sprintf("to replica %d", m.To)
 	}
-	return fmt.Sprintf("replica %d to %d", m.From, m.To)
+	if m.Reason != "" {
+		text += ": " + string(m.Reason)
+	}
+	return text
 }
 
 // says is a cluster in its column.

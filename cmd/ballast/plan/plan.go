@@ -75,7 +75,7 @@ func NewCommand() *cobra.Command {
 		Short: "Show what ballast would change, without changing anything",
 		Long: `plan runs one cycle against a live cluster and prints it: what each replica carries now, what it would carry, and which
 clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
-least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
+least. Each move has its reason, of the closed set in docs/reference/reasons.md. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
 nothing and needs nothing installed. Where ballast is installed, it goes by the configuration in ConfigMap ballast-config, as the
 planner does, but for the files that it names for its Prometheus: they are in the planner's pod, and none of this machine's is read.
 With poll.pods it goes by what a running planner saw of the pods, which its history has.

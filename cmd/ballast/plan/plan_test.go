@@ -237,7 +237,7 @@ func TestThePageOfAPlanSaysWhatTheTableDoes(t *testing.T) {
 		t.Fatal("nothing moves")
 	}
 	for _, m := range out.Candidate.Moves {
-		fixture.Holds(t, text.String(), fmt.Sprintf(`<th scope="row">%s</th>`, m.Cluster), fmt.Sprintf(`<span class="mark moving">moving</span> replica %d to %d `, m.From, m.To),
+		fixture.Holds(t, text.String(), fmt.Sprintf(`<th scope="row">%s</th>`, m.Cluster), fmt.Sprintf(`<span class="mark moving">moving</span> replica %d to %d: %s `, m.From, m.To, m.Reason),
 			fmt.Sprintf("replica %d · %s: load ", m.From, m.Cluster), fmt.Sprintf("replica %d · %s: load ", m.To, m.Cluster))
 	}
 	for _, loads := range []string{" src=", "<link", "@import"} {
