@@ -280,7 +280,7 @@ func TestFlags(t *testing.T) {
 
 // A watch in a pod shows each documented metric at its port, once it has looked.
 func TestARunningWatchShowsTheDocumentedMetrics(t *testing.T) {
-	page, err := os.ReadFile(fixture.Checkout(t, "docs", "reference", "metrics.md"))
+	page, err := os.ReadFile(fixture.Checkout(t, "docs", "metrics.md"))
 	fixture.MustDo(t, err)
 	_, own, _ := strings.Cut(string(page), "## ballast watch")
 	names := regexp.MustCompile("(?m)^\\| `(ballast_watch_[a-z_]+)`").FindAllStringSubmatch(own, -1)
