@@ -25,6 +25,7 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
+	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -45,6 +46,7 @@ func TestStatusGolden(t *testing.T) {
 		"x0y-that-nobody-ends": x0yThatNobodyEnds,
 		"live-lacks-a-shard":   liveLacksAShard,
 		"sizes-and-owners":     sizesAndOwners,
+		"restart-waits":        restartWaits,
 		"another-leader-looks": func(w *fixture.World) { liveWave(w); w.Said.Revision-- },
 		"a-leader-is-away":     leaderIsAway,
 		"nothing-beside-is-seen": func(w *fixture.World) {
@@ -187,6 +189,13 @@ func requirements(r plan.Resources) corev1.ResourceRequirements {
 		return out
 	}
 	return corev1.ResourceRequirements{Requests: list(r.Requests), Limits: list(r.Limits)}
+}
+
+// restartWaits has adopted everything but the env, which joins whatever changes the pod template next.
+func restartWaits(w *fixture.World) {
+	w.Stands(3, 3)
+	w.Plan.ControllerReplicas, w.Plan.NextControllerReplicas = 3, 16
+	w.Said.Problems = []problem.Problem{{Phase: problem.PhaseRollout, Kind: "RestartWaits", Message: gate.RestartWaits}}
 }
 
 func liveLacksAShard(w *fixture.World) {
