@@ -314,6 +314,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	}
 	l.takeIn(&in, snapshot)
 	in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeEvery)
+	in.PutBack = l.asks.putBacks()
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	if c.Poll.Pods != nil {
 		l.askPods(ctx, &in)

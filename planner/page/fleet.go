@@ -52,7 +52,7 @@ func Of(f Fleet) View {
 		v.Stacks = []Stack{drawStack("replicas", "What each replica carries", columnsOf(s), s.capacity, s.line)}
 		v.Replicas = replicaTable(s)
 	}
-	v.Facts = facts(s)
+	v.Facts, v.Tables = facts(s), byUser(f)
 	if v.Over = over(f.Kept, f.Trend, f.Now); v.Over == nil {
 		v.OverNone = "Nothing to draw yet: it takes two decisions that the history has, or half an hour in which the leader knew loads."
 	}
