@@ -49,6 +49,9 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
+	if out.Decided && out.Reason != "" {
+		say.To(w, "\nThe leader's next cycle begins this: %s.\n", out.Reason)
+	}
 	writeCounts(w, out.Counts)
 	if err := writeSizes(w, out.Sizing); err != nil {
 		return err
