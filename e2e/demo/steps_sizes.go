@@ -15,6 +15,7 @@ import (
 
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 	"ballast/planner/plan"
 )
@@ -133,7 +134,7 @@ func (s *story) giveMore(ctx context.Context, w *gaps.Site) error {
 		return err
 	}
 	of := fleet.Workload + "-" + strconv.Itoa(growsReplica)
-	at := slices.IndexFunc(w.Clusters, func(c gaps.Cluster) bool { return owners[c.Name] == of })
+	at := slices.IndexFunc(w.Clusters, func(c timeline.Cluster) bool { return owners[c.Name] == of })
 	if at < 0 {
 		return fmt.Errorf("%s has no cluster: owners are %v", of, owners)
 	}

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -54,7 +54,7 @@ func start(t *testing.T) *world {
 	w := &world{T: t, added: map[int]int{}, rollout: map[string]any{"default": map[string]any{}}, restarts: map[string]any{"every": "24h"}}
 	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
 	defer cancel()
-	binaries, err := plane.Build(ctx, os.Stderr)
+	binaries, err := assets.Build(ctx, os.Stderr)
 	w.must(err)
 	ballast := t.TempDir() + "/ballast"
 	w.must(site.BuildBallast(ctx, ballast, false))

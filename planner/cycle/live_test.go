@@ -486,7 +486,7 @@ func TestANewLeaderWithoutMemoryEndsTheRolloutSafely(t *testing.T) {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
 	w.until(t, "a wave", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) == 1 })
-	w.in.Memory.Changes, w.in.Memory.Votes = memory.Changes{}, evaluate.History{}
+	w.in.Memory.Changes, w.in.Memory.Votes = memory.Changes{}, evaluate.Vote{}
 	w.until(t, "the rollout is over", time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	if len(w.waves) != 1 {
 		t.Errorf("%d waves: whoever does not know where to may begin none", len(w.waves))

@@ -63,7 +63,7 @@ func unstamped(g *ground.Ground) []string {
 
 // moveBlock is why change.moves lets nothing that levels begin now, beside its rates.
 func moveBlock(s *snapshot) string {
-	var h change.History
+	var h change.Past
 	if n := len(s.changes.Ledger); n > 0 {
 		h.Last = s.changes.Ledger[n-1].At.Unix()
 	}

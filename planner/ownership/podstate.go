@@ -53,7 +53,7 @@ func (o owners) of(p *corev1.Pod) bool {
 	}
 	if o.target.Kind != plan.Deployment {
 		ours := o.uid == "" || string(ref.UID) == o.uid
-		return ours && ref.Kind == plan.StatefulSet && ref.Name == o.target.Name && ordinal(p.Name, ref.Name) != NoReplica
+		return ours && ref.Kind == plan.StatefulSet && ref.Name == o.target.Name && ordinal(p.Name, ref.Name) != plan.NoReplica
 	}
 	hash := p.Labels["pod-template-hash"]
 	if ref.Kind != "ReplicaSet" || hash == "" || ref.Name != o.target.Name+"-"+hash {
@@ -85,7 +85,7 @@ func ordinal(pod, set string) int {
 	digits, found := strings.CutPrefix(pod, set+"-")
 	n, err := strconv.Atoi(digits)
 	if !found || err != nil || strconv.Itoa(n) != digits || n < 0 || n >= plan.ReplicaLimit {
-		return NoReplica
+		return plan.NoReplica
 	}
 	return n
 }

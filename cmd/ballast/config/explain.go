@@ -12,6 +12,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/poll"
 	"ballast/planner/size"
@@ -28,7 +29,7 @@ func newConfigExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := config.Parse(data, settings.CheckMetrics)
+			c, err := configfile.Parse(data, settings.CheckMetrics)
 			if err != nil {
 				return reportMistakes(cmd.OutOrStdout(), args[0], err)
 			}

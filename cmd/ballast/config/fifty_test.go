@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/fixture"
-	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -117,7 +117,7 @@ func installed(t *testing.T, text string) *site {
 	file["change"] = change
 	whole, err := yaml.Marshal(file)
 	fixture.MustDo(t, err)
-	c, err := config.Parse(whole)
+	c, err := configfile.Parse(whole)
 	fixture.MustDo(t, err)
 	held, env := true, "2"
 	a := &site{input.Inputs{Config: c, PlannerUser: "system:serviceaccount:argocd:ballast-planner", Enforcement: &held,

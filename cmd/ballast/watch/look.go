@@ -284,7 +284,7 @@ func (l *look) table(w io.Writer) {
 	}
 	for _, r := range l.Replicas {
 		ordinal, clusters := fmt.Sprint(r.Replica), fmt.Sprint(r.Clusters)
-		if r.Replica == ownership.NoReplica {
+		if r.Replica == plan.NoReplica {
 			ordinal = "-"
 		}
 		if !r.Answered {
@@ -310,7 +310,7 @@ func (l *look) owners(w io.Writer, before *look) {
 			continue
 		}
 		ordinal := fmt.Sprint(o.Replica)
-		if o.Replica == ownership.NoReplica {
+		if o.Replica == plan.NoReplica {
 			ordinal = "-"
 		}
 		say.To(t, "%s\t%s\t%s\n", o.Cluster, ordinal, o.Pod)

@@ -186,7 +186,7 @@ type Memory struct {
 	Before   map[string]string    `json:"before,omitempty"` // the references that were before that
 	Refused  time.Time            `json:"refused,omitzero"` // when the metrics were not believed last
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
-	Votes    evaluate.History     `json:"votes,omitzero"`
+	Votes    evaluate.Vote        `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"HoldOffFor,omitzero"` // when a rollout failed last
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved

@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"fmt"
 	"time"
 
 	"ballast/planner/cycle/memory"
@@ -47,4 +48,23 @@ type Line struct {
 	Since      time.Time `json:"since,omitzero"`
 	Fullest    int       `json:"fullest"`
 	Share      float64   `json:"share"` // of the line, that the fullest carries
+}
+
+// Headroom says how much of the line the fullest replica would carry instead of what it does; empty: there is no line.
+func (l *Line) Headroom(now, then []plan.Replica) string {
+	if l == nil || l.Load <= 0 {
+		return ""
+	}
+	of := "what one is known to bear"
+	if l.Configured {
+		of = "partition.capacity"
+	}
+	return fmt.Sprintf("the fullest at %.2f of %s instead of %.2f", fullest(then).Float()/l.Load.Float(), of, fullest(now).Float()/l.Load.Float())
+}
+
+func fullest(replicas []plan.Replica) (most plan.Load) {
+	for _, r := range replicas {
+		most = max(most, r.TotalLoad)
+	}
+	return most
 }

@@ -164,7 +164,7 @@ func (w *Watch) expect(g *ground.Ground) {
 		}
 	}
 	for _, o := range w.Out.Verdict.Orphans {
-		if w.In.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
+		if w.In.Observed.Known && o.Intended != plan.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
 			w.expectedOrphans = append(w.expectedOrphans, o.Cluster)
 		}
 	}
@@ -237,10 +237,21 @@ func (w *Watch) unseenServers(names []string) func(server string) bool {
 	return func(server string) bool { return len(hashes) > 0 && hashes[plan.ServerHash(server)] }
 }
 
+// underWay reports whether a rollout has a wave of clusters on its way.
+func underWay(r *plan.Rollout) bool { return r != nil && r.Stage == plan.Moving && len(r.Was) > 0 }
+
+// goesOn reports whether a wave that was under way still is: a later wave, a way back and a stage without moves are its end.
+func goesOn(wave plan.Rollout, after *plan.Rollout) bool {
+	if after == nil || after.Wave != wave.Wave {
+		return false
+	}
+	return after.Stage == plan.Moving && len(after.Moves) > 0
+}
+
 // Follow notes the waves that began and ended between two plans.
 func (w *Watch) Follow(before, after *plan.Rollout) {
 	m := &w.Out.Memory.Changes
-	if before != nil && len(before.Was) > 0 && before.Stage == plan.Moving && (after == nil || after.Wave != before.Wave || after.Stage != plan.Moving || len(after.Moves) == 0) {
+	if underWay(before) && !goesOn(*before, after) {
 		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
 			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
 	}

@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/sharding"
 )
 
@@ -23,7 +24,7 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 	listed, all := accounts(in)
 	for i, c := range fleet.Clusters {
 		byRing := Managed(c) && !c.Skip && !c.Explicit.Decides()
-		if shown := seen[i] != sharding.Nobody && seen[i] < replicas; shown || !byRing {
+		if shown := seen[i] != plan.NoReplica && seen[i] < replicas; shown || !byRing {
 			continue
 		}
 		said := in.Observed.Reported.Clusters[c.Shard.ID]

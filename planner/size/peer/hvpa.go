@@ -197,11 +197,11 @@ type Moment struct {
 	Override bool      // an OOM kill since
 }
 
-func (m Moment) history() change.History {
+func (m Moment) history() change.Past {
 	if m.Last.IsZero() {
-		return change.History{}
+		return change.Past{}
 	}
-	return change.History{Last: m.Last.Unix()}
+	return change.Past{Last: m.Last.Unix()}
 }
 
 // Vertical is what HVPA makes of a VPA's target for a container.
@@ -271,7 +271,7 @@ func (s HVPASpec) judge(name string, now, want resource.Quantity, weight int, wi
 		ask.Wanted, ask.Known = want.MilliValue(), []change.BlockReason{change.Weight}
 	}
 	rules := change.Rules{Up: s.Vpa.ScaleUp.policy(windows, up), Down: s.Vpa.ScaleDown.policy(windows, down)}
-	return rules.Resources(ask, m.history(), change.History{}), nil
+	return rules.Resources(ask, m.history(), change.Past{}), nil
 }
 
 // apply writes a request, cut to its limit, and the limit that goes with it.

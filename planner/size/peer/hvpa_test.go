@@ -327,7 +327,7 @@ func (s HVPASpec) open(t *testing.T) (ways []change.Direction) {
 	rules := change.Rules{Out: of(s.Hpa.ScaleUp), In: of(s.Hpa.ScaleDown), Up: of(s.Vpa.ScaleUp), Down: of(s.Vpa.ScaleDown)}
 	for _, wanted := range []int64{1, 3} {
 		ask := change.Ask{Now: now, Current: 2, Wanted: wanted, Of: 1}
-		never := change.History{}
+		never := change.Past{}
 		for _, verdict := range []change.Verdict{rules.Replicas(ask, never), rules.Resources(ask, never, never)} {
 			if verdict.Value == wanted {
 				ways = append(ways, verdict.Direction)
