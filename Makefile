@@ -61,7 +61,10 @@ race: binaries ## every package with the race detector, also those that begin no
 	go test -race -timeout 60m -p $(AT_ONCE) $(PACKAGES)
 
 # The browser is Debian's chromium, or whatever BALLAST_CHROMIUM names; axe-core comes from npm, by the lock file, once. Where
-# either is missing it says so and what needs it is not tested; BALLAST_CHROMIUM_NEEDED=1, as .ci/run sets it, makes that a failure.
+# either is missing it says so and what needs it is not tested; BALLAST_CHROMIUM_NEEDED=1, as .ci/run sets it, makes that a failure, and so does CI.
+ifdef CI
+export BALLAST_CHROMIUM_NEEDED = 1
+endif
 test-page: ## the page in a real headless Chromium, and what axe finds in it
 	@for b in "$$BALLAST_CHROMIUM" chromium chromium-browser google-chrome; do [ -n "$$b" ] && command -v "$$b" > /dev/null && found=1; done; \
 	[ -n "$$found" ] || { echo "make test-page: the page is not tested, there is no Chromium (apt-get install chromium, or BALLAST_CHROMIUM=/path/to/it)"; [ -z "$$BALLAST_CHROMIUM_NEEDED" ]; exit; }; \

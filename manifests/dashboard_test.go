@@ -35,7 +35,7 @@ type dashboard struct {
 }
 
 // TestTheDashboardShowsWhatIsMeasured: Prometheus' own parser takes each expression, each metric is one that ballast
-// registers, with the labels that the legend names, and every metric but those of rules' inner workings is on it or in an alert.
+// registers, with the labels that the expression groups by and the legend names.
 func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	text, err := os.ReadFile("components/dashboard/ballast.json")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,7 +44,7 @@ func TestAnAnswerThatNobodyReadsHoldsNoMoreThanItself(t *testing.T) {
 	for name, planBytes := range map[string]int{"light": 160 << 10, "heavy": plan.MaxBytes} {
 		t.Run(name, func(t *testing.T) {
 			budgets := newParses()
-			h := &handler{kinds()[3], &plans{known: withPlan(nil, nil)}, intake.NewBodies(), budgets, NewMetrics(prometheus.NewRegistry()), logr.Discard()}
+			h := &handler{kinds()[3], &plans{known: withPlan(nil, nil)}, intake.NewBodies(), budgets, NewMetrics(prometheus.NewRegistry()), logr.Discard(), newPutBacks(time.Now())}
 			body := putBack(planBytes, 0, "x")
 			rv, err := parseReview([]byte(body))
 			if err != nil {

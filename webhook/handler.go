@@ -35,14 +35,15 @@ type handler struct {
 	parses  parses
 	metrics *Metrics
 	log     logr.Logger
+	putBack *putBacks
 }
 
 // NewHandler serves the five webhooks under their paths.
 func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
-	bodies, parses := intake.NewBodies(), newParses()
+	bodies, parses, putBack := intake.NewBodies(), newParses(), newPutBacks(time.Now())
 	for _, k := range kinds() {
-		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name)})
+		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name), putBack})
 	}
 	return mux
 }
@@ -88,6 +89,7 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, held
 	v := a.Verdict
 	if isProbe(a.state, &rv) {
 		answerProbe(w, &v, fresh)
+		h.putBack.answers(&v, &rv)
 	}
 	if out, err = encodeAnswer(rv.uid, v); err != nil {
 		v = h.fault(rv.operation, err)
@@ -95,6 +97,7 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, held
 	}
 	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
 	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
+	h.putBack.note(a.state, &rv, v)
 	h.record(r, &rv, v)
 	return out, a.held, err
 }

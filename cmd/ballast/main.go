@@ -15,7 +15,9 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once, as it would without us
 	root := newRootCommand()
 	root.SetArgs(asCalled(root, os.Args))
-	if err := root.ExecuteContext(ctx); err != nil {
+	err := root.ExecuteContext(ctx)
+	say.Flush(root)
+	if err != nil {
 		say.Error(say.Clean(os.Stderr), err)
 		os.Exit(say.ExitCode(err))
 	}

@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "write the pages anew")
 // TestThePagesAreTheCodes: each page says what the code has, no more and no less.
 func TestThePagesAreTheCodes(t *testing.T) {
 	for file, page := range map[string]func(*testing.T) string{
-		"plan.md": planPage, "annotations.md": annotationsPage, "reasons.md": reasonsPage, "metrics.md": metricsPage, "webhooks.md": webhooksPage,
+		"plan.md": planPage, "annotations.md": annotationsPage, "reasons.md": reasonsPage, "../metrics.md": metricsPage, "webhooks.md": webhooksPage,
 		"events.md": eventsPage, "status.md": statusPage,
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -199,10 +199,12 @@ func constants(t *testing.T, file, of string) (rows [][]string) {
 	return rows
 }
 
-// reasonsPage is the closed set of reasons of an answer.
+// reasonsPage is the closed sets of reasons: of an answer, and of a move.
 func reasonsPage(t *testing.T) string {
 	return "# Reasons of the webhook's answers\n\nMetric label, log value and audit annotation. The set is closed.\n\n" +
-		table([]string{"reason", "meaning"}, constants(t, "planner/plan/reason.go", "Reason"))
+		table([]string{"reason", "meaning"}, constants(t, "planner/plan/reason.go", "Reason")) +
+		"\n# Reasons of moves\n\nWhy a cluster would move: of `ballast plan`, as a table, as JSON (`candidate.moves[].reason`) and as a page. The set is closed.\n\n" +
+		table([]string{"reason", "meaning"}, constants(t, "planner/cycle/outcome/movereason.go", "MoveReason"))
 }
 
 // described is what a registry is told of a metric.

@@ -132,6 +132,7 @@ func TestTheShippedWebhooks(t *testing.T) {
 		run  func(*testing.T, *probeSite)
 	}{
 		{"a probe comes on new connections", comesOnNewConnections},
+		{"whose write was put back is told", tellsWhoseWriteWasPutBack},
 		{"a changed configuration is found", findsAChangedConfiguration},
 		{"who leads the webhook's calls away answers nothing", answersNothing},
 		{"each webhook that is not there is found", findsEachThatIsNotThere},
@@ -142,6 +143,17 @@ func TestTheShippedWebhooks(t *testing.T) {
 			test.run(t, &of)
 		})
 	}
+}
+
+// tellsWhoseWriteWasPutBack has a person write another shard, which the webhook puts back, and the planner hear of it.
+func tellsWhoseWriteWasPutBack(t *testing.T, s *probeSite) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: s.in.Discovered.Secrets[0].Name}}
+	s.must(s.Admin.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"shard":"77"}}`))))
+	hooked.Eventually(t, "a webhook tells of the write", func() bool {
+		found := probe.Ask(t.Context(), s.planner, controller.Held(s.in))
+		told := plan.Together(found.PutBack)
+		return told != nil && len(told.Users) == 1 && told.Users[0].User != "" && told.Users[0].PutBack == 1 && told.Users[0].Refused == 0
+	})
 }
 
 // bringsTimes brings times that JSON does not have into the workload, or its status.

@@ -391,6 +391,67 @@ func theSBOMIsOf(t *testing.T, binary []byte, o Options) {
 	}
 }
 
+// copied is a checkout's files in another folder.
+func copied(t *testing.T, checkout string) string {
+	t.Helper()
+	to := t.TempDir()
+	list, err := exec.CommandContext(t.Context(), "git", "-C", checkout, "ls-files", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.Lines(string(list)) {
+		name = strings.TrimSpace(name)
+		data, err := os.ReadFile(filepath.Join(checkout, name))
+		if errors.Is(err, os.ErrNotExist) { // deleted, and not committed yet
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// One binary, built in two folders, is the same to the byte: nothing of where or when it was built is in it. The second goes by the
+// cache of the first, which makes it affordable; TestTwoBuildsAreTheSame compiles everything anew.
+func TestABinaryDoesNotSayWhereItWasBuilt(t *testing.T) {
+	one := options(t)
+	two := one
+	two.Checkout = copied(t, one.Checkout)
+	var digests []string
+	for _, o := range []Options{one, two} {
+		binary, err := Build(t.Context(), o, "linux", runtime.GOARCH)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, where := range []string{two.Checkout, checkout(t)} {
+			if bytes.Contains(binary, []byte(where)) {
+				t.Errorf("the binary has %s in it", where)
+			}
+		}
+		digests = append(digests, digest(binary))
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("built twice, it is %s and %s", digests[0], digests[1])
+	}
+}
+
+// checkout is where this one is.
+func checkout(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Two releases, in two folders and with two caches, are one, byte for byte of all that they consist of: for `make soak`, since the
 // second builds everything anew, for each platform.
 func TestTwoBuildsAreTheSame(t *testing.T) {
@@ -401,26 +462,8 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	if err := Make(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
-	copied := t.TempDir()
-	list, err := exec.CommandContext(t.Context(), "git", "-C", one.Checkout, "ls-files").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range strings.Lines(string(list)) {
-		name = strings.TrimSpace(name)
-		data, err := os.ReadFile(filepath.Join(one.Checkout, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(copied, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(copied, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	t.Setenv("GOCACHE", t.TempDir())
-	two.Checkout = copied
+	two.Checkout = copied(t, one.Checkout)
 	if err := Make(t.Context(), two); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,11 @@ import (
 	"ballast/planner/store"
 )
 
-// rollbackTo reads the annotation by which a person asks for an earlier plan.
-func (a *archive) rollbackTo(asked string) *input.Rollback {
+// rollbackTo is RollbackTo by the history as the leader knows it.
+func (a *archive) rollbackTo(asked string) *input.Rollback { return RollbackTo(a.history.Plans, asked) }
+
+// RollbackTo reads the annotation by which a person asks for an earlier plan, of those that are kept.
+func RollbackTo(kept []store.Record, asked string) *input.Rollback {
 	if asked == "" {
 		return nil
 	}
@@ -22,7 +25,7 @@ func (a *archive) rollbackTo(asked string) *input.Rollback {
 		return &input.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
 	}
 	r := &input.Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}
-	for _, record := range a.history.Plans {
+	for _, record := range kept {
 		if record.Revision != revision {
 			continue
 		}

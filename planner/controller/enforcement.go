@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,6 +39,44 @@ type asker struct {
 	resizable    *bool
 	resizableAt  time.Time
 	around       around
+	putBack      map[string]said // by webhook
+}
+
+// said is what a webhook's pod said of whose writes it put back, and when.
+type said struct {
+	plan.PutBack
+	at time.Time
+}
+
+const (
+	// heardFor is how long what a webhook's pod said counts after it said it last: each probe asks one of them.
+	heardFor = time.Hour
+	// mostWebhooks bounds how many pods are remembered, the first that were heard.
+	mostWebhooks = 16
+)
+
+// hear remembers what webhooks said.
+func (a *asker) hear(told []plan.PutBack) {
+	now := a.Clock.Now()
+	maps.DeleteFunc(a.putBack, func(_ string, h said) bool { return now.Sub(h.at) >= heardFor })
+	for _, p := range told {
+		if _, known := a.putBack[p.Webhook]; !known && len(a.putBack) >= mostWebhooks {
+			continue
+		}
+		if a.putBack == nil {
+			a.putBack = map[string]said{}
+		}
+		a.putBack[p.Webhook] = said{p, now}
+	}
+}
+
+// putBacks is what all webhooks' pods said together; nil where none said anything.
+func (a *asker) putBacks() *plan.PutBack {
+	var all []plan.PutBack
+	for _, webhook := range slices.Sorted(maps.Keys(a.putBack)) {
+		all = append(all, a.putBack[webhook].PutBack)
+	}
+	return plan.Together(all)
 }
 
 // enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or
@@ -52,6 +91,7 @@ func (a *asker) enforcement(ctx context.Context, in input.Inputs, fresh time.Dur
 		return &a.probed.holds, nil
 	}
 	found := a.Probe(ctx, Held(in))
+	a.hear(found.PutBack)
 	if found.Asked == 0 {
 		return a.notAsked()
 	}

@@ -169,6 +169,37 @@ func TestAnAnswerIsBelievedForAsLongAsItMay(t *testing.T) {
 	says("unknown [], asked 5 times, gauge none")
 }
 
+// TestWhoseWritesWerePutBackIsAddedUp: each webhook's pod by what it said last, for an hour, and no more pods than are remembered.
+func TestWhoseWritesWerePutBackIsAddedUp(t *testing.T) {
+	time := clocktesting.NewFakeClock(epoch)
+	l := NewLoop(Options{Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: time})
+	said := func(webhook string, alice, bob int) plan.PutBack {
+		return plan.PutBack{Webhook: webhook, Since: epoch.Add(-minutes(alice)), Others: 1, Users: []plan.UserWrites{
+			{User: "alice", PutBack: alice, Last: epoch.Add(minutes(alice))}, {User: "bob", Refused: bob, Last: epoch}}}
+	}
+	if l.asks.putBacks() != nil {
+		t.Error("something is known that none said")
+	}
+	l.asks.hear([]plan.PutBack{said("one", 3, 1), said("two", 2, 9), said("one", 4, 1)})
+	want := &plan.PutBack{Webhook: "all", Since: epoch.Add(-minutes(4)), Others: 2, Users: []plan.UserWrites{
+		{User: "bob", Refused: 10, Last: epoch}, {User: "alice", PutBack: 6, Last: epoch.Add(minutes(4))}}}
+	if diff := cmp.Diff(want, l.asks.putBacks()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	time.Step(heardFor / 2)
+	l.asks.hear([]plan.PutBack{said("two", 2, 9)})
+	time.Step(heardFor / 2)
+	for i := range 2 * mostWebhooks {
+		l.asks.hear([]plan.PutBack{said(fmt.Sprint("more", i), 0, 1)})
+	}
+	got := l.asks.putBacks()
+	if len(l.asks.putBack) != mostWebhooks || got.Users[0].Refused != 9+mostWebhooks-1 || got.Users[1].PutBack != 2 {
+		t.Errorf("%d pods are remembered: %+v", len(l.asks.putBack), got)
+	}
+}
+
+func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
+
 // TestWhatIsInstalledIsTold to people and by the metric, and stops nothing.
 func TestWhatIsInstalledIsTold(t *testing.T) {
 	changed := installation.Finding{Kind: installation.Changed, Subject: "plan.ballast.argoproj.io rules", Message: "the rules differ"}

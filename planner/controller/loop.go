@@ -82,6 +82,7 @@ type Loop struct {
 	bringing  bool // without the key a plan was written that brings back what x0y stopped, and the workload is at 0 still
 	news      telemetry.News
 	blocked   telemetry.BlockedNews
+	onSecrets telemetry.SecretNews
 }
 
 // NewLoop makes a loop; Run starts it.
@@ -91,7 +92,7 @@ func NewLoop(options Options) *Loop {
 	o := &l.Options
 	l.looker, l.plan, l.panics = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}
 	l.refused = &refusals{Options: o, refused: map[string]refusedWrites{}, unsized: map[string]refusedWrites{}}
-	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused, sizes: &sizeNews{Options: o}}
+	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused, sizes: &sizeNews{Options: o}, secrets: &l.onSecrets}
 	l.archive = &archive{Options: o, plan: l.plan}
 	l.asks, l.status = &asker{Options: o}, &publisher{Options: o}
 	return l
@@ -313,6 +314,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	}
 	l.takeIn(&in, snapshot)
 	in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeEvery)
+	in.PutBack = l.asks.putBacks()
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	if c.Poll.Pods != nil {
 		l.askPods(ctx, &in)

@@ -37,6 +37,7 @@ type repairs struct {
 	panics  *panics
 	refused *refusals
 	sizes   *sizeNews
+	secrets *telemetry.SecretNews
 
 	mu     sync.Mutex
 	shown  shown    // what the last cycle saw
@@ -130,6 +131,7 @@ func (r *repairs) mend(ctx context.Context) (again time.Duration, err error) {
 	started := r.Clock.Now()
 	report := r.Applier.Apply(ctx, standing.TargetOf(w), due.Steps)
 	r.Metrics.PhaseTime.WithLabelValues("apply").Observe(r.Clock.Since(started).Seconds())
+	r.Emit(w, r.secrets.Of(onSecrets(report.Results, in.Secrets), r.Clock.Now())...)
 	return r.reportSteps(w, report), nil
 }
 
@@ -186,6 +188,28 @@ func (r *repairs) reportSteps(w discover.Workload, done apply.Report) (again tim
 		r.Emit(w, telemetry.Contested(c))
 	}
 	return again
+}
+
+// onSecrets is what became of writes to cluster Secrets, told on each.
+func onSecrets(results []apply.Result, secrets []discover.Secret) (events []telemetry.Event) {
+	uids := make(map[string]string, len(secrets))
+	for _, s := range secrets {
+		uids[s.Name] = s.UID
+	}
+	for _, result := range results {
+		step, ok := result.Step.(diff.PatchShard)
+		if !ok {
+			continue
+		}
+		why, refused := apply.Refusal(result.Err)
+		switch {
+		case result.Outcome == apply.Applied:
+			events = append(events, telemetry.ShardWritten(step, uids[step.Secret]))
+		case refused:
+			events = append(events, telemetry.ShardRefused(step, uids[step.Secret], why))
+		}
+	}
+	return events
 }
 
 // noteHealed counts a repair that gave a cluster back to its replica: for Argo CD it moved twice.

@@ -69,6 +69,7 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 // report tells people what is new: problems once, and an enforcement that was turned off.
 func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
 	l.tell(in, append(l.news.Of(out.Problems), l.blocked.Of(out.Waiting(), in.Now)...)...)
+	l.Emit(in.Workload, l.onSecrets.Of(telemetry.OnSecrets(out.Problems, out.Fleet), in.Now)...)
 	if l.plan.switchedOff(in.BreakGlass) {
 		l.tellSwitchedOff(ctx, in.Workload)
 	}

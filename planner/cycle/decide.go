@@ -113,7 +113,7 @@ func (c candidacy) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 
 // show has people see what a division is, whether or not it is decided for.
 func show(c *outcome.Draft, s *snapshot, d division.Division) {
-	can := &outcome.Candidate{Moves: s.Moves(d.Of), Replicas: outcome.ReplicasOf(c.Indexes, d.Answer.Replicas, func(i int) int {
+	can := &outcome.Candidate{Moves: d.Moves(s.Ground), Replicas: outcome.ReplicasOf(c.Indexes, d.Answer.Replicas, func(i int) int {
 		if to, ok := d.Of[c.Out.Fleet.Clusters[i].Shard.ID]; ok {
 			return to
 		}

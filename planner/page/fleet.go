@@ -51,7 +51,7 @@ func Of(f Fleet) View {
 		v.Stacks = []Stack{drawStack("replicas", "What each replica carries", columnsOf(s), s.capacity, s.line)}
 		v.Replicas = replicaTable(s)
 	}
-	v.Facts = facts(s)
+	v.Facts, v.Tables = facts(s), byUser(f)
 	if v.Over = over(f.Kept, f.Trend, f.Now); v.Over == nil {
 		v.OverNone = "Nothing to draw yet: it takes two decisions that the history has, or half an hour in which the leader knew loads."
 	}
@@ -181,10 +181,14 @@ func (c known) marks(pins plan.Pins) []Mark {
 }
 
 func moved(m cycle.Move) string {
+	text := fmt.Sprintf("replica %d to %d", m.From, m.To)
 	if m.From == plan.NoReplica {
-		return fmt.Sprintf("to replica %d", m.To)
+		text = fmt.Sprintf("to replica %d", m.To)
 	}
-	return fmt.Sprintf("replica %d to %d", m.From, m.To)
+	if m.Reason != "" {
+		text += ": " + string(m.Reason)
+	}
+	return text
 }
 
 // says is a cluster in its column.

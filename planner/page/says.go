@@ -277,8 +277,8 @@ func foot(Fleet) []string {
 		"Decisions are as far as the history keeps plans: ten, and none from the middle of a rollout but the newest.",
 		"Load over time goes back a week: of each quarter of an hour it shows the moment when the fullest replica carried most. " +
 			"It begins anew when metrics, weights or references change, and before that it is as of each decision that is kept.",
-		"Whose writes were put back is not here: the planner does not see them. " +
-			"ballast audit -o totals FILE reads it from the API server's audit log, a row a user; " +
+		"Enforcement by user is what the webhook's pods remember since they began, as of the leader's last probes. " +
+			"ballast audit -o totals FILE reads the whole of it from the API server's audit log, a row a user; " +
 			"without one the webhook's own log names the user of each write that it changed or refused (write answered).",
 		"Of a cluster Secret this page has its name, the cluster's name and its server, and nothing else.",
 	}

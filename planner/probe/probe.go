@@ -47,6 +47,8 @@ type Held struct {
 type Result struct {
 	Asked  int
 	Unheld []string // a sentence for each webhook that let a wrong value pass, or could not be asked
+
+	PutBack []plan.PutBack // what the plan's webhook says of whose writes it put back, by those of its pods that were asked
 }
 
 // Ask asks each webhook whether it is there and holds the plan: it writes a wrong value by a server-side dry-run, and
@@ -55,14 +57,15 @@ type Result struct {
 // well from everywhere else, for its failurePolicy lets writes pass. No webhook answers with an old plan: it reads the
 // plan anew for the planner.
 func Ask(ctx context.Context, c client.Client, h Held) Result {
-	list := questions(h)
+	var told []plan.PutBack // by one question alone, whose answers come one after the other
+	list := questions(h, func(p plan.PutBack) { told = append(told, p) })
 	answers := make([]string, len(list))
 	var all sync.WaitGroup
 	for i, q := range list {
 		all.Go(func() { answers[i] = q.ask(ctx, c) }) // a webhook that does not answer takes its whole timeout
 	}
 	all.Wait()
-	return Result{Asked: len(list), Unheld: slices.DeleteFunc(answers, func(why string) bool { return why == "" })}
+	return Result{Asked: len(list), PutBack: told, Unheld: slices.DeleteFunc(answers, func(why string) bool { return why == "" })}
 }
 
 // question is one wrong write and what has to become of it.
@@ -85,8 +88,8 @@ type object struct {
 }
 
 // questions has one to each webhook, for a value that it holds now.
-func questions(h Held) []question {
-	return slices.Concat(ofClusters(h), ofWorkload(h), []question{ofPlan(h)})
+func questions(h Held, heard func(plan.PutBack)) []question {
+	return slices.Concat(ofClusters(h), ofWorkload(h), []question{ofPlan(h, heard)})
 }
 
 // ofWorkload asks by one replica too many.
@@ -121,16 +124,20 @@ func ofWorkload(h Held) []question {
 	return nil
 }
 
-// ofPlan asks by an annotation that the webhook answers in.
-func ofPlan(h Held) question {
+// ofPlan asks by an annotation that the webhook answers in. By another one it asks whose writes were put back, to which a webhook of an
+// older release says nothing.
+func ofPlan(h Held, heard func(plan.PutBack)) question {
 	asked := plan.ProbeQuestion(strconv.FormatInt(h.Now.Unix(), 10))
 	want, _ := plan.ProbeAnswer(asked)
 	meta := noManagers()
-	meta["annotations"] = map[string]string{plan.AnnotationProbe: asked}
+	meta["annotations"] = map[string]string{plan.AnnotationProbe: asked, plan.AnnotationPutBack: plan.PutBackAsked}
 	return question{webhook: "plan." + plan.Group, fails: "does not answer a dry-run of %s",
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, namespace: h.View.Plan.Target.Namespace,
 		patchType: types.MergePatchType, of: []object{{h.ConfigMap, map[string]any{"metadata": meta}, want}},
 		got: func(u *unstructured.Unstructured) (string, error) {
+			if p, told := plan.ParsePutBack(u.GetAnnotations()[plan.AnnotationPutBack]); told {
+				heard(p)
+			}
 			return u.GetAnnotations()[plan.AnnotationProbe], nil
 		}}
 }

@@ -104,7 +104,7 @@ func TestAProbeAsksForWhatIsHeld(t *testing.T) {
 			f := newFleet()
 			test.change(f)
 			var got []string
-			for _, q := range questions(f.hold()) {
+			for _, q := range questions(f.hold(), func(plan.PutBack) {}) {
 				said := strings.TrimSuffix(q.webhook, "."+plan.Group)
 				if said != "clusters" {
 					got = append(got, said+" "+q.of[0].want)
@@ -277,7 +277,7 @@ func TestWhatIsNotHeldIsSaid(t *testing.T) {
 				test.server(s)
 			}
 			got := Ask(t.Context(), s.client(), f.hold())
-			if diff := cmp.Diff(Result{test.asked, test.unheld}, got, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(Result{Asked: test.asked, Unheld: test.unheld}, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("what a probe says (-want +got):\n%s", diff)
 			}
 			if said := strings.Join(got.Unheld, "\n"); strings.Contains(said, canary) {

@@ -54,6 +54,7 @@ type Status struct {
 	Orphaned     []Fault           `json:"orphaned,omitempty"`
 	Doubled      []Fault           `json:"doubled,omitempty"`
 	Problems     []problem.Problem `json:"problems,omitempty"`
+	PutBack      *plan.PutBack     `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
 	Omitted      int               `json:"omitted,omitempty"` // entries of the lists that had no room
 }
 
@@ -136,7 +137,7 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 	if l := out.Line; l != nil {
 		s.Line = &Line{Load: l.Load, Configured: l.Configured, Since: l.Since}
 	}
-	s.Blocked = out.Waiting()
+	s.Blocked, s.PutBack = out.Waiting(), in.PutBack
 	for _, sick := range out.Replicas.Sick {
 		s.Unwell = append(s.Unwell, Unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
 	}

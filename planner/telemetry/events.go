@@ -19,12 +19,13 @@ import (
 )
 
 // Event is something that people should find with kubectl describe: on the plan ConfigMap, and where it concerns the
-// workload, there too.
+// workload, there too; or on one cluster's Secret.
 type Event struct {
 	Type     string // corev1.EventTypeNormal or EventTypeWarning
 	Reason   string
 	Message  string
 	Workload bool
+	Secret   SecretRef // on that alone; without a name: on none
 }
 
 func PlanWritten(p plan.Plan, reason string) Event {

@@ -36,30 +36,30 @@ func TestEventsSayWhatHappenedAndWhatToDo(t *testing.T) {
 	const why = "of 5 replicas 5 are updated and 3 ready"
 	for name, test := range map[string]struct{ got, want Event }{
 		"a plan": {PlanWritten(plan.Plan{Revision: 7}, "c003 is pinned to replica 4"),
-			Event{"Normal", "PlanWritten", "revision 7: c003 is pinned to replica 4", false}},
+			Event{"Normal", "PlanWritten", "revision 7: c003 is pinned to replica 4", false, SecretRef{}}},
 		"a plan that rolls out is the workload's too": {PlanWritten(plan.Plan{Revision: 7, Rollout: &plan.Rollout{}}, "moves"),
-			Event{"Normal", "PlanWritten", "revision 7: moves", true}},
+			Event{"Normal", "PlanWritten", "revision 7: moves", true, SecretRef{}}},
 		"a leader without a plan": {LeaderElected("planner-1", nil),
-			Event{"Normal", "LeaderElected", "planner-1 plans from here on; there is no plan yet", false}},
+			Event{"Normal", "LeaderElected", "planner-1 plans from here on; there is no plan yet", false, SecretRef{}}},
 		"a leader": {LeaderElected("planner-1", &plan.Plan{Revision: 7}),
-			Event{"Normal", "LeaderElected", "planner-1 plans from here on, from revision 7", false}},
-		"a rollout that ended":       {turned(rollout.Finished), Event{"Normal", "RolloutFinished", why, true}},
-		"a rollout that turned back": {turned(rollout.TurnedBack), Event{"Warning", "RolloutTurnedBack", why, true}},
-		"a rollout that is undone":   {turned(rollout.Reverted), Event{"Warning", "RolloutReverted", why, true}},
-		"a rollout that gave up":     {turned(rollout.GaveUp), Event{"Warning", "RolloutGaveUp", why, true}},
+			Event{"Normal", "LeaderElected", "planner-1 plans from here on, from revision 7", false, SecretRef{}}},
+		"a rollout that ended":       {turned(rollout.Finished), Event{"Normal", "RolloutFinished", why, true, SecretRef{}}},
+		"a rollout that turned back": {turned(rollout.TurnedBack), Event{"Warning", "RolloutTurnedBack", why, true, SecretRef{}}},
+		"a rollout that is undone":   {turned(rollout.Reverted), Event{"Warning", "RolloutReverted", why, true, SecretRef{}}},
+		"a rollout that gave up":     {turned(rollout.GaveUp), Event{"Warning", "RolloutGaveUp", why, true, SecretRef{}}},
 		"a rollout that goes on":     {turned(rollout.Waiting), Event{}},
 		"break-glass": {BreakGlassSeen("kubectl-annotate", time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)), Event{"Warning", "EnforcementOff",
 			`field manager "kubectl-annotate", at 2026-11-20T17:00:00Z, wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back; ` +
-				"`ballast audit` names the user; remove it to enforce again", true}},
+				"`ballast audit` names the user; remove it to enforce again", true, SecretRef{}}},
 		"break-glass by nobody knows whom": {BreakGlassSeen("", time.Time{}), Event{"Warning", "EnforcementOff",
 			`somebody whose field manager is unknown wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back; ` +
-				"`ballast audit` names the user; remove it to enforce again", true}},
+				"`ballast audit` names the user; remove it to enforce again", true, SecretRef{}}},
 		"a second writer of a Secret": {Contested(apply.Contested{Secret: "prod-eu", Reverted: 3, Manager: "helm"}), Event{"Warning", "Contested",
-			`helm writes data.shard of Secret "prod-eu" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, false}},
+			`helm writes data.shard of Secret "prod-eu" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, false, SecretRef{}}},
 		"an unknown writer of the workload": {Contested(apply.Contested{Reverted: 4}), Event{"Warning", "Contested",
-			`somebody whose field manager is unknown writes the workload back again and again (4 times): stop it, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, true}},
+			`somebody whose field manager is unknown writes the workload back again and again (4 times): stop it, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, true, SecretRef{}}},
 		"a configuration": {ConfigRefused(errors.New("mode: unknown")),
-			Event{"Warning", "ConfigRefused", "the new configuration is refused and the last good one stays in force: mode: unknown", false}},
+			Event{"Warning", "ConfigRefused", "the new configuration is refused and the last good one stays in force: mode: unknown", false, SecretRef{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.got); diff != "" {
@@ -80,11 +80,11 @@ func TestAProblemIsToldWhenItAppears(t *testing.T) {
 		problems []problem.Problem
 		want     []Event
 	}{
-		{"a first problem", []problem.Problem{orphan("of 3")}, []Event{{"Warning", "Orphaned", "of 3", false}}},
+		{"a first problem", []problem.Problem{orphan("of 3")}, []Event{{"Warning", "Orphaned", "of 3", false, SecretRef{}}}},
 		{"the same in other words", []problem.Problem{orphan("of 4")}, nil},
-		{"another beside it", []problem.Problem{orphan("of 4"), other}, []Event{{"Warning", "LowCoverage", "only 3 of 9", false}}},
+		{"another beside it", []problem.Problem{orphan("of 4"), other}, []Event{{"Warning", "LowCoverage", "only 3 of 9", false, SecretRef{}}}},
 		{"both over", nil, nil},
-		{"the first again, reported twice", []problem.Problem{orphan("of 5"), orphan("of 6")}, []Event{{"Warning", "Orphaned", "of 5", false}}},
+		{"the first again, reported twice", []problem.Problem{orphan("of 5"), orphan("of 6")}, []Event{{"Warning", "Orphaned", "of 5", false, SecretRef{}}}},
 	} {
 		if diff := cmp.Diff(step.want, n.Of(step.problems)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
@@ -103,10 +103,10 @@ func TestManyProblemsAreToldInFew(t *testing.T) {
 	got := n.Of(many)
 	want := make([]Event, 0, 22)
 	for i := range 20 {
-		want = append(want, Event{"Warning", "Orphaned", fmt.Sprint(i), false})
+		want = append(want, Event{"Warning", "Orphaned", fmt.Sprint(i), false, SecretRef{}})
 	}
-	want = append(want, Event{"Warning", "LowCoverage", "only 3 of 9", false})
-	want = append(want, Event{"Warning", "MoreProblems", "and 480 more of Orphaned; `ballast status` lists them", false})
+	want = append(want, Event{"Warning", "LowCoverage", "only 3 of 9", false, SecretRef{}})
+	want = append(want, Event{"Warning", "MoreProblems", "and 480 more of Orphaned; `ballast status` lists them", false, SecretRef{}})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,33 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"ballast/certs"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/serve"
 )
 
 func TestFlags(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		want options
-	}{
-		"as shipped": {nil, options{settings: certs.Settings{Namespace: "argocd", Service: "ballast-webhook"},
+	fixture.ParseFlags(t, command, func(o *options) { o.log = serve.LogOptions{} }, map[string]fixture.Flags[options]{
+		"as shipped": {Want: options{settings: certs.Settings{Namespace: "argocd", Service: "ballast-webhook"},
 			interval: certs.DefaultInterval, settle: certs.DefaultSettle, overlap: certs.DefaultOverlap}},
-		"each": {[]string{"--namespace=n", "--service=s", "--webhook-configuration=w", "--once", "--interval=3s", "--settle=4s", "--overlap=5s"},
-			options{settings: certs.Settings{Namespace: "n", Service: "s"}, configuration: "w", once: true,
-				interval: 3 * time.Second, settle: 4 * time.Second, overlap: 5 * time.Second}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got options
-			fixture.MustDo(t, command(&got).ParseFlags(test.args))
-			got.log = serve.LogOptions{} // of package serve
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(options{}, serve.LogOptions{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+		"each": {Args: []string{"--namespace=n", "--service=s", "--webhook-configuration=w", "--once", "--interval=3s", "--settle=4s", "--overlap=5s"}, Want: options{settings: certs.Settings{Namespace: "n", Service: "s"}, configuration: "w", once: true,
+			interval: 3 * time.Second, settle: 4 * time.Second, overlap: 5 * time.Second}},
+	})
 }
 
 func TestCertsRefusesATimeThatIsNone(t *testing.T) {

@@ -65,7 +65,7 @@ func (s *seen) examine() (all []Finding) {
 	for _, what := range slices.Sorted(maps.Keys(s.notSeen)) {
 		f := Finding{Check: "looking", Result: Unknown, Message: fmt.Sprintf("%s: %v", what, s.notSeen[what])}
 		if apierrors.IsForbidden(s.notSeen[what]) {
-			f.Message, f.Mend = what+" may not be read", "ask for the right to get and list it, or let somebody run this who has it"
+			f.Message, f.Mend = what+" may not be read", "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"
 		}
 		all = append(all, f)
 	}
@@ -115,7 +115,8 @@ func (s *seen) checkFound() []Finding {
 		return nil
 	}
 	if s.fleet != nil {
-		return fault(s.fleet.Error(), "name it by target.kind and target.name in the configuration, or give Argo CD's namespace with -n")
+		return fault(s.fleet.Error(), "target: {kind: StatefulSet, name: NAME} in the configuration, or Argo CD's namespace with -n: "+
+			"kubectl get statefulsets,deployments -A -l app.kubernetes.io/part-of=argocd")
 	}
 	w := s.in.Workload
 	if w.Unmanaged {

@@ -327,18 +327,68 @@ func TestWhateverDoctorPrintsIsHarmless(t *testing.T) {
 	fixture.Harmless(t, map[string]func() say.Result{"doctor": func() say.Result { return &report{all: true} }})
 }
 
+// A GitOps tool is known by its mark, else by the managed fields, of the workload as of the Secrets; each has the YAML that it needs.
+func TestWhichToolWritesTheSameObjects(t *testing.T) {
+	fields := func(manager, set string) []metav1.ManagedFieldsEntry {
+		return []metav1.ManagedFieldsEntry{{Manager: manager, FieldsV1: metav1.NewFieldsV1(set)}}
+	}
+	const pointers = "jsonPointers: [/spec/replicas]"
+	for name, test := range map[string]struct {
+		change        func(*seen)
+		message, mend string
+	}{
+		"an Application's annotation": {func(s *seen) {
+			s.template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "argo:apps/StatefulSet:argocd/x"}
+		}, "the workload is written by an Argo CD Application argo", pointers},
+		"an Application's label": {func(s *seen) { s.template.Labels = map[string]string{"argocd.argoproj.io/instance": "argo"} },
+			"the workload is written by an Argo CD Application argo", pointers},
+		"the shared label": {func(s *seen) { s.template.Labels = map[string]string{"app.kubernetes.io/instance": "argo"} },
+			"the workload is written by an Argo CD Application or a Helm release, argo", pointers},
+		"Flux": {func(s *seen) { s.template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "cd"} },
+			"the workload is written by a Flux Kustomization cd", "no spec.replicas"},
+		"managed fields alone": {func(s *seen) { s.template.ManagedFields = fields("Terraform", `{"f:spec":{"f:replicas":{}}}`) },
+			`"Terraform" writes the spec of the workload`, "ignore_changes = [spec[0].replicas]"},
+		"the fields of a tool whose mark is there": {func(s *seen) {
+			s.template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "cd"}
+			s.template.ManagedFields = fields("helm-controller", `{"f:spec":{}}`)
+		}, "the workload is written by a Flux HelmRelease cd", "no spec.replicas"},
+		"status alone, and a person": {func(s *seen) {
+			s.template.ManagedFields = append(fields("kube-controller-manager", `{"f:status":{}}`), fields("kubectl-edit", `{"f:spec":{}}`)...)
+		}, "no tool but Argo CD and people writes the workload or the cluster Secrets", ""},
+		"Secrets of an Application": {func(s *seen) {
+			s.trackers = map[string][]string{"an Argo CD Application clusters": {"dev", "prod"}}
+			s.writers["argocd-controller"] = []string{"dev", "prod"}
+		}, "2 cluster Secrets written by an Argo CD Application clusters", "jsonPointers: [/data/shard]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			test.change(s)
+			got := s.checkOwners()
+			if len(got) != 1 || got[0].Message != test.message || !strings.Contains(got[0].Mend, test.mend) {
+				t.Errorf("said is %+v, want %q, %q", got, test.message, test.mend)
+			}
+		})
+	}
+}
+
 // What anybody may have written is read without a crash.
 func TestWhateverStandsThereIsRead(t *testing.T) {
 	s := healthy(t)
 	rapid.Check(t, func(r *rapid.T) {
 		text := func() string { return fixture.Hostile(r) }
+		for _, m := range marks() {
+			marked := map[string]string{m.key: text()}
+			if tool := trackedBy(metav1.ObjectMeta{Labels: marked, Annotations: marked}); strings.ContainsAny(tool, "\n\x1b") {
+				r.Errorf("%q is told as it is", tool)
+			}
+		}
 		s.image, s.kubernetes = text(), text()
 		s.checkArgoCD()
 		s.checkKubernetes()
 		if why := s.bundleFault([]byte(text())); why == "" {
 			r.Error("a bundle of no certificate is taken for one")
 		}
-		writersOf([]metav1.ManagedFieldsEntry{{Manager: text(), FieldsV1: metav1.NewFieldsV1(text())}})
+		writersOf([]metav1.ManagedFieldsEntry{{Manager: text(), FieldsV1: metav1.NewFieldsV1(text())}}, "f:data")
 	})
 }
 

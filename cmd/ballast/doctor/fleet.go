@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -9,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/prometheus/common/model"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/conflicts"
@@ -21,6 +17,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
+	"github.com/prometheus/common/model"
 )
 
 // checkSecrets tells the discovery's problems, one line for each kind.
@@ -160,16 +157,18 @@ func (s *seen) checkMetrics() (all []Finding) {
 func metricMend(kind measure.ProblemKind) string {
 	switch kind {
 	case measure.QueryFailed:
-		return "see that the Prometheus of --prometheus, or poll.prometheus.url, is reached from here and from the planner"
+		return "it has to be reached from here (kubectl -n monitoring port-forward svc/prometheus-operated 9090, then " +
+			"--prometheus http://localhost:9090) and from the planner: poll: {prometheus: {url: http://SERVICE.NAMESPACE:9090}}"
 	case measure.NothingFound:
 		return "scrape the application-controller's pods on port 8082 " +
-			"(Helm: controller.metrics.enabled and controller.metrics.serviceMonitor.enabled: true)"
+			"(argo-helm: controller: {metrics: {enabled: true, serviceMonitor: {enabled: true}}})"
 	case measure.LowCoverage, measure.TotalDropped, measure.OldValue, measure.HeldLong:
-		return "see in Prometheus' targets whether each of the application-controller's pods is scraped"
+		return `ask Prometheus which of the application-controller's pods it scrapes: up{pod=~".*application-controller.*"}; ` +
+			"one that it does not: kubectl get servicemonitors,podmonitors -A"
 	case measure.BadValue, measure.QueryWarned, measure.DuplicateSeries, measure.Unmatched:
 		return "ask the query in Prometheus itself and mend it: poll.prometheus.metrics has it, ballast config default the shipped ones"
 	case measure.SharedName:
-		return "give each cluster Secret a data.name of its own"
+		return `give each cluster Secret a data.name of its own: kubectl patch secret NAME --type=merge -p '{"stringData":{"name":"NAME"}}'`
 	}
 	return ""
 }
@@ -213,10 +212,10 @@ func (s *seen) checkScrapes() []Finding {
 func (s *seen) checkNeighbours() (all []Finding) {
 	for _, f := range s.neighbours {
 		if f.Kind == conflicts.CannotLook { // its words are about the planner's rights
-			all = append(all, Finding{Result: Unknown, Message: f.Subject + " may not be listed", Mend: "ask for the right to list them"})
+			all = append(all, Finding{Result: Unknown, Message: f.Subject + " may not be listed", Mend: s.mayNot("list", f.Subject)})
 			continue
 		}
-		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", f.Kind, f.Message)})
+		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", f.Kind, f.Message), Mend: s.neighbourMend(f)})
 	}
 	if len(all) == 0 {
 		return ok("none scales or resizes the workload, and its nodes can be drained")
@@ -224,57 +223,23 @@ func (s *seen) checkNeighbours() (all []Finding) {
 	return all
 }
 
-// checkOwners tells which tool writes the same objects.
-func (s *seen) checkOwners() (all []Finding) {
-	const see = "docs/gitops.md has what to set for it, so that it shows no difference"
-	for _, o := range s.template.OwnerReferences {
-		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("the workload belongs to %s %s, which writes it, too", o.Kind, o.Name),
-			Mend: see})
+// neighbourMend is what lets both be, or one alone.
+func (s *seen) neighbourMend(f conflicts.Finding) string {
+	switch f.Kind {
+	case conflicts.Autoscaled:
+		return "leave it the number of replicas: partition: {replicas: workload}; or take it away: " + s.kubectl("get hpa,scaledobjects", nil)
+	case conflicts.Resized:
+		return "leave it the sizes: size: {policies: []}; or take it away: " + s.kubectl("get vpa", nil)
+	case conflicts.PDBBlocks:
+		return "spec: {maxUnavailable: 1} in it: " + s.kubectl("get poddisruptionbudgets", nil)
 	}
-	_, tracked := s.template.Annotations["argocd.argoproj.io/tracking-id"]
-	if tracked || s.template.Labels["app.kubernetes.io/managed-by"] == "Helm" {
-		by := "Helm"
-		if tracked {
-			by = "an Argo CD Application"
-		}
-		all = append(all, Finding{Result: Warning, Message: "the workload is written by " + by, Mend: see})
-	}
-	for _, manager := range slices.Sorted(maps.Keys(s.writers)) {
-		if usual(manager) {
-			continue
-		}
-		all = append(all, Finding{Result: Warning,
-			Message: fmt.Sprintf("%q writes the data of %s", manager, say.Plural(len(s.writers[manager]), "cluster Secret")), Mend: see,
-			Subjects: s.writers[manager]})
-	}
-	if len(all) == 0 {
-		return ok("no tool but Argo CD and people writes the workload or the cluster Secrets")
-	}
-	return all
+	return ""
 }
 
-// usual reports whether a manager is a person's command, Argo CD's own or ballast.
-func usual(manager string) bool {
-	for _, prefix := range []string{"kubectl", "argocd", "ballast"} {
-		if strings.HasPrefix(manager, prefix) && manager != "argocd-controller" {
-			return true
-		}
-	}
-	return false
-}
-
-// writersOf are the managers that own something of a Secret's data, by the field set and without any value.
-func writersOf(fields []metav1.ManagedFieldsEntry) (names []string) {
-	for _, e := range fields {
-		var set map[string]json.RawMessage
-		if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.GetRawBytes(), &set) != nil {
-			continue
-		}
-		if _, data := set["f:data"]; data && !slices.Contains(names, e.Manager) {
-			names = append(names, e.Manager)
-		}
-	}
-	return names
+// mayNot is how somebody who may gives the right to look.
+func (s *seen) mayNot(verb, resource string) string {
+	return fmt.Sprintf("whoever may gives it: kubectl create clusterrole ballast-doctor --verb=%s --resource=%s && "+
+		"kubectl create clusterrolebinding ballast-doctor --clusterrole=ballast-doctor --user=YOU (kubectl auth whoami)", verb, resource)
 }
 
 func (s *seen) checkSize() []Finding {
@@ -282,7 +247,8 @@ func (s *seen) checkSize() []Finding {
 	if room < plan.MaxBytes/10 {
 		return warn(fmt.Sprintf("the plan of %s leaves %d KiB of %d", say.Plural(len(s.out.Next.Clusters), "cluster"), max(room, 0)>>10,
 			plan.MaxBytes>>10),
-			"shorter names of cluster Secrets, or a second Argo CD")
+			"shorter names of cluster Secrets, the longest first: "+s.kubectl("get secrets -l "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster+
+				" -o name | awk '{print length, $0}' | sort -rn | head", nil)+"; or a second Argo CD")
 	}
 	return ok("%s leave %d KiB of %d", say.Plural(len(s.out.Next.Clusters), "cluster"), room>>10, plan.MaxBytes>>10)
 }

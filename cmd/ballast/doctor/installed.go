@@ -19,10 +19,12 @@ import (
 // again is what mends whatever differs from what was shipped.
 const again = "apply the manifests of this release again: kubectl apply -k on your overlay, or helm upgrade"
 
+// selfSigned does without cert-manager.
+const selfSigned = "kubectl apply -k manifests/overlays/self-signed, which needs none (the chart: certificates: self-signed); or install it"
+
 // whetherInstalled is unknown to who may not read webhook configurations.
 func whetherInstalled() []Finding {
-	return unknown("whether ballast is installed may not be read", "ask for the right to get "+
-		"mutatingwebhookconfigurations, or let somebody run this who has it")
+	return unknown("whether ballast is installed may not be read", (*seen)(nil).mayNot("get", "mutatingwebhookconfigurations"))
 }
 
 func (s *seen) checkCertManager() []Finding {
@@ -31,11 +33,11 @@ func (s *seen) checkCertManager() []Finding {
 		return ok("installed")
 	case s.hidden:
 		return unknown("its API is not served, and whether ballast is installed may not be read",
-			"install it, or apply manifests/overlays/self-signed, which needs none (Helm: certificates: self-signed)")
+			selfSigned)
 	case s.webhook != nil:
 		return ok("not installed; the webhook has its certificate from elsewhere")
 	}
-	return warn("not installed", "install it, or apply manifests/overlays/self-signed, which needs none (Helm: certificates: self-signed)")
+	return warn("not installed", selfSigned)
 }
 
 // checkWebhook compares the installed configuration with the shipped one, and looks at the authority that it trusts.
@@ -47,7 +49,7 @@ func (s *seen) checkWebhook() (all []Finding) {
 		return ok("ballast's webhook is not installed: nothing is enforced")
 	}
 	if s.installErr != nil {
-		all = unknown(s.installErr.Error(), "run it again; what stays so is told by the leader, too: ballast status")
+		all = unknown(s.installErr.Error(), "ballast doctor once more; what stays so is told by the leader, too: ballast status")
 	}
 	for _, f := range s.installed.Findings {
 		if f.Kind != installation.TooOld {
@@ -135,7 +137,7 @@ func (s *seen) checkRights() []Finding {
 	case s.webhook == nil:
 		return ok("ballast is not installed: none are needed")
 	case apierrors.IsForbidden(s.rightsErr):
-		return unknown("whether the planner has its rights may not be asked", "ask as somebody who may create subjectaccessreviews")
+		return unknown("whether the planner has its rights may not be asked", s.mayNot("create", "subjectaccessreviews.authorization.k8s.io"))
 	case s.rightsErr != nil:
 		return unknown(s.rightsErr.Error(), "run it again; what a planner may not do stands in its log, too: "+
 			s.kubectl("logs deploy/ballast-planner", nil))

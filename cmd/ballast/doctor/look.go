@@ -49,6 +49,7 @@ type seen struct {
 	pods       *podTemplate        // nil: not known
 	resizes    *bool               // whether the API server has pods/resize; nil: not known
 	writers    map[string][]string // Secrets by the manager that writes their data
+	trackers   map[string][]string // Secrets by the GitOps tool whose mark they have
 	scrapes    []poll.Sample       // seconds between two, by pod
 	scrapesErr string
 	neighbours []conflicts.Finding
@@ -159,7 +160,7 @@ func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	s.writers = map[string][]string{}
+	s.writers, s.trackers = map[string][]string{}, map[string][]string{}
 	for {
 		err := c.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(500),
 			client.Continue(list.Continue))
@@ -167,7 +168,10 @@ func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 			return
 		}
 		for _, secret := range list.Items {
-			for _, manager := range writersOf(secret.ManagedFields) {
+			if tool := trackedBy(secret.ObjectMeta); tool != "" {
+				s.trackers[tool] = append(s.trackers[tool], secret.Name)
+			}
+			for _, manager := range writersOf(secret.ManagedFields, "f:data") {
 				s.writers[manager] = append(s.writers[manager], secret.Name)
 			}
 		}

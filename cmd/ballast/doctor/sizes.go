@@ -73,9 +73,9 @@ func (s *seen) checkSizes() (all []Finding) {
 		return unknown("whether the API server resizes running pods is not known", "see that it is Kubernetes 1.33 or later")
 	case !*s.resizes:
 		return warn(fmt.Sprintf("%s has no pods/resize: a running pod keeps its size, and has its own once it is made anew", s.kubernetes),
-			"upgrade Kubernetes to 1.33 or later, or set size.apply: template")
+			"size: {apply: template}, or upgrade Kubernetes to 1.33 or later")
 	case s.pods == nil:
-		return unknown("the pod template shows no container of the application-controller", "name it by target.container")
+		return unknown("the pod template shows no container of the application-controller", "target: {container: NAME} in the configuration")
 	}
 	named := map[string]bool{}
 	for _, rule := range conf.Merged() {

@@ -27,7 +27,8 @@ func TestThePlanGoesByAllThatTheLeaderRemembers(t *testing.T) {
 	read := func(parts map[string][]byte) (memory.Memory, error) {
 		cfg := config.Default()
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: cfg.Plan.History}, BinaryData: parts}
-		return readMemory(t.Context(), fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(cm).Build(), cfg)
+		known, _, err := readHistory(t.Context(), fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(cm).Build(), cfg)
+		return known, err
 	}
 	got, err := read(parts)
 	if err != nil {

@@ -50,6 +50,9 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
+	if out.Decided && out.Reason != "" {
+		say.To(w, "\nThe leader's next cycle begins this: %s.\n", out.Reason)
+	}
 	writeCounts(w, out.Counts)
 	writeMoves(w, out.Blocked)
 	if err := writeSizes(w, out.Sizing); err != nil {
@@ -125,7 +128,7 @@ func bytesOf(b float64) plan.Bytes {
 // writeFits is the table of moves with whether each new owner has the memory.
 func writeFits(w io.Writer, c *cycle.Candidate, loads map[string]string, room plan.Bytes, most int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	say.To(t, "  CLUSTER\tLOAD\tFROM\tTO\tTAKES\tMEMORY OF THE NEW OWNER\n")
+	say.To(t, "  CLUSTER\tLOAD\tFROM\tTO\tREASON\tTAKES\tMEMORY OF THE NEW OWNER\n")
 	for i, m := range c.Moves {
 		if most > 0 && i == most {
 			say.To(t, "  ... and %d more (--all shows them)\n", len(c.Moves)-most)
@@ -135,7 +138,8 @@ func writeFits(w io.Writer, c *cycle.Candidate, loads map[string]string, room pl
 		if !fit.Fits {
 			says = "does not fit"
 		}
-		say.To(t, "  %s\t%s\t%d\t%d\t%s\t%s -> %s of %s: %s\n", m.Cluster, loads[m.Cluster], m.From, m.To, fit.Takes, fit.Before, fit.After, room, says)
+		say.To(t, "  %s\t%s\t%d\t%d\t%s\t", m.Cluster, loads[m.Cluster], m.From, m.To, say.OrDash(string(m.Reason)))
+		say.To(t, "%s\t%s -> %s of %s: %s\n", fit.Takes, fit.Before, fit.After, room, says)
 	}
 	return t.Flush()
 }

@@ -76,10 +76,13 @@ func NewCommand() *cobra.Command {
 		Short: "Show what ballast would change, without changing anything",
 		Long: `plan runs one cycle against a live cluster and prints it: what each replica carries now, what it would carry, and which
 clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
-least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
+least. Each move has its reason, of the closed set in docs/reference/reasons.md. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
 nothing and needs nothing installed. Where ballast is installed, it goes by the configuration in ConfigMap ballast-config, as the
 planner does, but for the files that it names for its Prometheus: they are in the planner's pod, and none of this machine's is read.
 With poll.pods it goes by what a running planner saw of the pods, which its history has.
+
+Where a plan is in force it begins with what the leader knows: what it remembers, a rollback that a person asked for, which pods are
+ready, and by Prometheus which cluster each really has (it needs list on pods for that); and it says what the leader's next cycle begins.
 
 The workload is found by its labels, whatever it is called. Of the Secrets name, server, shard, labels and annotations are looked
 at, and of data.config whether Argo CD can read it.
@@ -307,10 +310,11 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	}
 	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
 	in.PinProblems, in.Discovered.AcceptDiscovery = doc.PinProblems, doc.AcceptDiscovery
-	if in.Memory, err = readMemory(ctx, c, cfg); err != nil {
+	var kept []store.Record
+	if in.Memory, kept, err = readHistory(ctx, c, cfg); err != nil {
 		say.To(progress, "note: what the leader remembers is not known whole, moves that were made already may not be counted: %v\n", err)
 	}
-	in.Rebase = doc.Rebase
+	in.Rebase, in.Rollback = doc.Rebase, controller.RollbackTo(kept, doc.Rollback)
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
 	}
@@ -328,19 +332,22 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	}
 	say.To(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, say.Plural(len(in.Discovered.Secrets), "cluster Secret"))
 	in.Fetched, in.Owners = controller.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
+	if doc.Plan != nil { // a leader looks at them, too
+		in.Observed = lookAtPods(ctx, c, prometheus, in, progress)
+	}
 	return in, nil
 }
 
-// readMemory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes old; nothing where no
-// leader ever saved anything.
-func readMemory(ctx context.Context, c client.Client, cfg config.PlannerConfig) (memory.Memory, error) {
+// readHistory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes old; nothing where no
+// leader ever saved anything. And the plans that a person may go back to.
+func readHistory(ctx context.Context, c client.Client, cfg config.PlannerConfig) (memory.Memory, []store.Record, error) {
 	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
 		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
 	if err != nil {
-		return memory.Memory{}, err
+		return memory.Memory{}, nil, err
 	}
 	known, problems := memory.Of(h.Parts)
-	return known, errors.Join(problems...)
+	return known, h.Plans, errors.Join(problems...)
 }
 
 // saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many

@@ -175,6 +175,21 @@ func TestPlanGolden(t *testing.T) {
 	}
 }
 
+// TestThePlanDocumentGolden: what -o yaml prints is the document that would be written, before and after there is one.
+func TestThePlanDocumentGolden(t *testing.T) {
+	var all strings.Builder
+	for _, name := range []string{"elected-move", "first-plan-of-legacy"} {
+		in := seenCycle(t, name)
+		var text bytes.Buffer
+		fixture.MustDo(t, (&options{output: "yaml"}).write(&text, in, cycle.Run(in)))
+		if _, err := plan.Decode(text.String()); err != nil {
+			t.Errorf("%s: it is no plan: %v", name, err)
+		}
+		all.WriteString("--- " + name + "\n" + text.String())
+	}
+	fixture.Golden(t, "document", all.String())
+}
+
 // A cluster's values, its load, and what each replica would be to it; by its Secret, its name or its server, of a saved cycle.
 func TestExplainGolden(t *testing.T) {
 	in := seenCycle(t, "elected-move")
@@ -237,7 +252,7 @@ func TestThePageOfAPlanSaysWhatTheTableDoes(t *testing.T) {
 		t.Fatal("nothing moves")
 	}
 	for _, m := range out.Candidate.Moves {
-		fixture.Holds(t, text.String(), fmt.Sprintf(`<th scope="row">%s</th>`, m.Cluster), fmt.Sprintf(`<span class="mark moving">moving</span> replica %d to %d `, m.From, m.To),
+		fixture.Holds(t, text.String(), fmt.Sprintf(`<th scope="row">%s</th>`, m.Cluster), fmt.Sprintf(`<span class="mark moving">moving</span> replica %d to %d: %s `, m.From, m.To, m.Reason),
 			fmt.Sprintf("replica %d · %s: load ", m.From, m.Cluster), fmt.Sprintf("replica %d · %s: load ", m.To, m.Cluster))
 	}
 	for _, loads := range []string{" src=", "<link", "@import"} {

@@ -2,16 +2,21 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
+	"ballast/planner/controller"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/ownership"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
 	"ballast/planner/store"
@@ -37,4 +42,28 @@ func fromPlanner(ctx context.Context, c client.Client, cfg config.PlannerConfig,
 	}
 	say.To(progress, "by what the planner saw of the pods until %s\n", last.UTC().Format(time.RFC3339))
 	return fetched, nil
+}
+
+// unasked is why no pod is asked: a person's machine reaches none, and Prometheus says what each showed.
+type unasked struct{}
+
+func (unasked) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("pods are not asked from here")
+}
+
+// lookAtPods is what the application-controllers' pods are, and by Prometheus what each owns, as a leader would see it. Whoever may not
+// list pods plans without, as before there is a leader.
+func lookAtPods(ctx context.Context, c client.Client, prometheus controller.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	looks := controller.Observer{Reader: c, Clock: clock.RealClock{},
+		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: unasked{}}})}
+	seen, _ := looks.Observe(ctx, prometheus, in.Workload, fleet)
+	if len(seen.Trouble) > 0 {
+		say.To(progress, "note: not all that a leader sees of the pods is known: %s\n", say.Listed(seen.Trouble))
+		seen.Trouble = nil
+	}
+	if !seen.Known {
+		return input.Observed{}
+	}
+	return seen
 }

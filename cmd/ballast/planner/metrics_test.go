@@ -49,10 +49,10 @@ func absent() map[string]string {
 	}
 }
 
-// documented are the planner's metrics of docs/reference/metrics.md.
+// documented are the planner's metrics of docs/metrics.md.
 func documented(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/reference/metrics.md")
+	text, err := os.ReadFile("../../../docs/metrics.md")
 	fixture.MustDo(t, err)
 	_, page, _ := strings.Cut(string(text), "## Planner")
 	page, _, _ = strings.Cut(page, "## Webhook")

@@ -245,6 +245,25 @@ func (a *actions) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) 
 	a.seen = append(a.seen, action)
 }
 
+// regarded keeps what events are about.
+type regarded struct{ seen []string }
+
+func (r *regarded) Eventf(about, _ runtime.Object, _, reason, _, _ string, _ ...any) {
+	o := about.(metav1.Object)
+	r.seen = append(r.seen, fmt.Sprint(reason, " on ", about.GetObjectKind().GroupVersionKind().Kind, " ", o.GetNamespace(), "/", o.GetName(), " ", o.GetUID()))
+}
+
+// TestAnEventOfASecretIsOnThatAlone: the plan ConfigMap would be flooded by a rollout's.
+func TestAnEventOfASecretIsOnThatAlone(t *testing.T) {
+	recorder := &regarded{}
+	newEmitter(recorder, config.Default())(discover.Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "controller", UID: "w"},
+		telemetry.Event{Reason: "ClusterMoved", Secret: telemetry.SecretRef{Name: "prod-eu", UID: "u"}}, telemetry.Event{Reason: "PlanWritten", Workload: true})
+	want := []string{"ClusterMoved on Secret argocd/prod-eu u", "PlanWritten on ConfigMap argocd/ballast-plan ", "PlanWritten on StatefulSet argocd/controller w"}
+	if diff := cmp.Diff(want, recorder.seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestEventsThatDifferAreShownApart: the recorder makes a series of what has the same reason and action, with the first message.
 func TestEventsThatDifferAreShownApart(t *testing.T) {
 	recorder := &actions{}

@@ -156,7 +156,7 @@ func (a *plannerApp) cachesSynced(r *http.Request) error {
 
 func (a *plannerApp) cyclesEnd(*http.Request) error { return a.loop.Alive() }
 
-// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, and nothing that does not
+// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, or on a cluster's Secret, and nothing that does not
 // pass the gate: not every event comes from the loop.
 func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(discover.Workload, ...telemetry.Event) {
 	planMap := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -167,6 +167,10 @@ func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(disc
 			if e.Workload && w.Name != "" {
 				targets = append(targets, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: w.Kind},
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, UID: types.UID(w.UID)}})
+			}
+			if e.Secret.Name != "" {
+				targets = []runtime.Object{&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: e.Secret.Name, UID: types.UID(e.Secret.UID)}}}
 			}
 			for _, t := range targets {
 				recorder.Eventf(t, nil, e.Type, e.Reason, actionOf(e), "%s", e.Message)

@@ -1,12 +1,14 @@
 package say
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 )
 
@@ -41,6 +43,26 @@ func TestColoursChangeNoText(t *testing.T) {
 			t.Fatalf("%q becomes %q", text, got)
 		}
 	})
+}
+
+// A last line that has no end is written all the same.
+func TestWhatIsKeptIsWrittenAtTheEnd(t *testing.T) {
+	for text, want := range map[string]string{"Fault": "Fault", "ends\n  ": "ends\n  ", "OK  a\nno": "\x1b[32mOK\x1b[0m  a\nno", "a \xc3": "a \ufffd", "": ""} {
+		var out, errs strings.Builder
+		cmd := &cobra.Command{}
+		cmd.SetOut(&cleanWriter{w: &out, painter: &painter{}})
+		cmd.SetErr(&cleanWriter{w: &errs})
+		for _, w := range []io.Writer{cmd.OutOrStdout(), cmd.ErrOrStderr()} {
+			if _, err := io.WriteString(w, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		Flush(cmd)
+		plainly := strings.NewReplacer(green, "", plain, "").Replace(want)
+		if diff := cmp.Diff([]string{want, plainly}, []string{out.String(), errs.String()}); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
 }
 
 // Colours are a terminal's alone: a file, a pipe and CI get none, nor does whoever says so.

@@ -85,13 +85,22 @@ func Bar(load, most plan.Load) string {
 // Moves is a table of what changes its replica; of more than so many it shows those, unless that is 0.
 func Moves(w io.Writer, moves []cycle.Move, loads map[string]string, most int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	To(t, "  CLUSTER\tLOAD\tFROM\tTO\n")
+	reasons := slices.ContainsFunc(moves, func(m cycle.Move) bool { return m.Reason != "" })
+	if reasons {
+		To(t, "  CLUSTER\tLOAD\tFROM\tTO\tREASON\n")
+	} else {
+		To(t, "  CLUSTER\tLOAD\tFROM\tTO\n")
+	}
 	for i, m := range moves {
 		if most > 0 && i == most {
 			To(t, "  ... and %d more (--all shows them)\n", len(moves)-most)
 			break
 		}
-		To(t, "  %s\t%s\t%d\t%d\n", m.Cluster, loads[m.Cluster], m.From, m.To)
+		To(t, "  %s\t%s\t%d\t%d", m.Cluster, loads[m.Cluster], m.From, m.To)
+		if reasons {
+			To(t, "\t%s", OrDash(string(m.Reason)))
+		}
+		To(t, "\n")
 	}
 	return t.Flush()
 }

@@ -156,6 +156,16 @@ func Gate(cmd *cobra.Command, _ []string) {
 	cmd.Root().SetErr(Clean(cmd.Root().ErrOrStderr()))
 }
 
+// Flush writes what the gate of a command still keeps, once it has ended: a last line without its end may be the beginning of a word
+// that is painted, or of a character.
+func Flush(cmd *cobra.Command) {
+	for _, w := range []io.Writer{cmd.Root().OutOrStdout(), cmd.Root().ErrOrStderr()} {
+		if c, gated := w.(*cleanWriter); gated {
+			c.flush()
+		}
+	}
+}
+
 // cleanWriter makes whatever a terminal acts on visible, and masks credentials, in all that goes through it: what say
 // prepared passes as it is, JSON stays the same JSON. It is the last gate of every output and of the logs.
 type cleanWriter struct {
@@ -186,6 +196,16 @@ func (c *cleanWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+func (c *cleanWriter) flush() {
+	kept := printable.Visible(string(c.rest))
+	if c.painter != nil {
+		kept = c.painter.held + kept
+		c.painter.held = ""
+	}
+	c.rest = nil
+	_, _ = io.WriteString(c.w, kept) // the command has ended
 }
 
 // Confirm asks, and answers whether it was yes.

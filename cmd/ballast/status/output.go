@@ -42,6 +42,7 @@ func (s *Overview) WriteTable(w io.Writer) error {
 	s.writeElsewhere(w)
 	s.writeTrouble(w)
 	s.writeBudget(w)
+	s.writePutBack(w)
 	for _, b := range s.Blocked {
 		say.To(w, "Blocked  %s\n", say.OneLine(b.String()))
 	}
@@ -325,6 +326,22 @@ func (s *Overview) writeBudget(w io.Writer) {
 	if c := s.Candidate; c != nil {
 		say.To(w, "Wanted   %s on %s: %s\n", say.Plural(c.Moves, "move"), say.Plural(c.Replicas, "replica"), c.Verdict)
 	}
+}
+
+// writePutBack names those whose writes were put back or refused most.
+func (s *Overview) writePutBack(w io.Writer) {
+	if s.PutBack == nil || len(s.PutBack.Users) == 0 {
+		return
+	}
+	const most = 3
+	var who []string
+	for _, u := range s.PutBack.Users[:min(len(s.PutBack.Users), most)] {
+		who = append(who, fmt.Sprintf("%s of %s", say.Plural(u.PutBack+u.Refused, "write"), u.User))
+	}
+	if more := len(s.PutBack.Users) - most; more > 0 {
+		who = append(who, fmt.Sprintf("and of %d more", more))
+	}
+	say.To(w, "Put back %s, or refused, since %s\n", strings.Join(who, ", "), s.PutBack.Since.UTC().Format(time.RFC3339))
 }
 
 func (s *Overview) writeLists(w io.Writer) {

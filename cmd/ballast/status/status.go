@@ -126,6 +126,7 @@ type Overview struct {
 	Orphaned    []status.Fault     `json:"orphaned,omitempty"`
 	Doubled     []status.Fault     `json:"doubled,omitempty"`
 	Budget      *status.Budget     `json:"budget,omitempty"`
+	PutBack     *plan.PutBack      `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
 	Candidate   *status.Candidate  `json:"candidate,omitempty"`
 	Blocked     []resize.Blocked   `json:"blocked,omitempty"`
 	Omitted     int                `json:"omitted,omitempty"` // entries of what the leader said that had no room

@@ -25,6 +25,7 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
+	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -45,6 +46,7 @@ func TestStatusGolden(t *testing.T) {
 		"x0y-that-nobody-ends": x0yThatNobodyEnds,
 		"live-lacks-a-shard":   liveLacksAShard,
 		"sizes-and-owners":     sizesAndOwners,
+		"restart-waits":        restartWaits,
 		"another-leader-looks": func(w *fixture.World) { liveWave(w); w.Said.Revision-- },
 		"a-leader-is-away":     leaderIsAway,
 		"nothing-beside-is-seen": func(w *fixture.World) {
@@ -143,6 +145,9 @@ func unwellAndOrphaned(w *fixture.World) {
 	w.Said.Orphaned = []status.Fault{{Cluster: "prod-ap", Since: fixture.Noon.Add(-25 * time.Hour)}, {Cluster: "lab", Since: fixture.Noon.Add(-20 * time.Minute), Last: &two}}
 	w.Said.Doubled = []status.Fault{{Cluster: "prod-eu", Since: fixture.Noon.Add(-4 * time.Minute), Owners: []int{0, 2}}}
 	w.Said.Omitted = 7
+	w.Said.PutBack = &plan.PutBack{Webhook: "all", Since: fixture.Noon.Add(-26 * time.Hour), Users: []plan.UserWrites{
+		{User: "alice", PutBack: 3, Refused: 1, Last: fixture.Noon.Add(-time.Hour)}, {User: "bob", PutBack: 1, Last: fixture.Noon.Add(-time.Hour)},
+		{User: "carol", Refused: 1, Last: fixture.Noon.Add(-time.Hour)}, {User: "dave", PutBack: 1, Last: fixture.Noon.Add(-time.Hour)}}}
 }
 
 // sizesAndOwners is a fleet whose replicas are sized one by one: the first as it is to be, the second waits for its node, the third
@@ -187,6 +192,13 @@ func requirements(r plan.Resources) corev1.ResourceRequirements {
 		return out
 	}
 	return corev1.ResourceRequirements{Requests: list(r.Requests), Limits: list(r.Limits)}
+}
+
+// restartWaits has adopted everything but the env, which joins whatever changes the pod template next.
+func restartWaits(w *fixture.World) {
+	w.Stands(3, 3)
+	w.Plan.ControllerReplicas, w.Plan.NextControllerReplicas = 3, 16
+	w.Said.Problems = []problem.Problem{{Phase: problem.PhaseRollout, Kind: "RestartWaits", Message: gate.RestartWaits}}
 }
 
 func liveLacksAShard(w *fixture.World) {

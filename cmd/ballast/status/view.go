@@ -143,6 +143,7 @@ func (v *observation) inputs() input.Inputs {
 func (s *Overview) takeOver(said status.Status) {
 	s.LookedAt, s.Conditions, s.Budget, s.Candidate = said.LookedAt, said.Conditions, said.Budget, said.Candidate
 	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned, said.Doubled, said.Omitted
+	s.PutBack = said.PutBack
 	s.Blocked, s.Known, s.Elsewhere = said.Blocked, said.Replicas, said.Elsewhere
 	if said.HeldUntil.After(s.now) {
 		s.HeldUntil = said.HeldUntil

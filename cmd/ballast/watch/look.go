@@ -27,6 +27,7 @@ import (
 type look struct {
 	At       time.Time
 	Replicas []replica
+	Owners   []owner // by replica, pod and cluster
 	Orphans  []ownership.Orphan
 	Doubled  []ownership.Doubled
 	Unwell   []failover.Sick
@@ -42,6 +43,13 @@ type replica struct {
 	Ready    bool
 	Answered bool
 	Clusters int
+}
+
+// owner is a pod that has a cluster.
+type owner struct {
+	Replica int
+	Pod     string
+	Cluster string
 }
 
 // recalled is what one look hands to the next.
@@ -164,11 +172,16 @@ func (l *look) judge(
 	l.Unwell = sick.Sick
 	l.memory.begun = cmp.Or(m.begun, now)
 	clusters := map[string]int{}
-	for _, owned := range seen.Clusters {
+	for cluster, owned := range seen.Clusters {
 		for _, holder := range owned.Holders {
-			clusters[seen.Pods[holder].Name]++
+			p := seen.Pods[holder]
+			clusters[p.Name]++
+			l.Owners = append(l.Owners, owner{p.Replica, p.Name, cluster})
 		}
 	}
+	slices.SortFunc(l.Owners, func(a, b owner) int {
+		return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Cluster, b.Cluster))
+	})
 	for _, r := range reports {
 		l.Replicas = append(l.Replicas, replica{r.Replica, r.Name, r.Ready, r.Answered(), clusters[r.Name]})
 		if r.Ready && !r.Answered() {
@@ -216,12 +229,15 @@ func (l *look) fault(err error) error {
 	return nil
 }
 
-// tell says what is new, and what is over. The first look is shown whole.
-func (l *look) tell(w io.Writer, before *look) {
+// tell says what is new, and what is over. The first look is shown whole. Named is whether each cluster has a line with its owner.
+func (l *look) tell(w io.Writer, before *look, named bool) {
 	at := l.At.Format(time.TimeOnly)
 	var known []string
-	if before == nil || !slices.Equal(before.Replicas, l.Replicas) {
+	if before == nil || !slices.Equal(before.Replicas, l.Replicas) || !slices.Equal(before.Owners, l.Owners) {
 		l.table(w)
+		if named {
+			l.owners(w, before)
+		}
 	}
 	if before != nil {
 		known = before.lines()
@@ -261,7 +277,11 @@ func news(w io.Writer, prefix, what string, lines, before []string) {
 
 func (l *look) table(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say.To(t, "REPLICA\tPOD\tREADY\tCLUSTERS\n")
+	say.To(t, "REPLICA\tPOD\tREADY\tCLUSTERS\tOWNS\n")
+	owns := map[string][]string{}
+	for _, o := range l.Owners {
+		owns[o.Pod] = append(owns[o.Pod], o.Cluster)
+	}
 	for _, r := range l.Replicas {
 		ordinal, clusters := fmt.Sprint(r.Replica), fmt.Sprint(r.Clusters)
 		if r.Replica == plan.NoReplica {
@@ -270,7 +290,30 @@ func (l *look) table(w io.Writer) {
 		if !r.Answered {
 			clusters = "it does not say"
 		}
-		say.To(t, "%s\t%s\t%s\t%s\n", ordinal, r.Pod, strings.ToLower(fmt.Sprint(r.Ready)), clusters)
+		say.To(t, "%s\t%s\t%s\t%s\t%s\n", ordinal, r.Pod, strings.ToLower(fmt.Sprint(r.Ready)), clusters, say.OrDash(say.Listed(owns[r.Pod])))
 	}
 	_ = t.Flush() // the writer's own error comes with the next line
+}
+
+// owners is a line for each cluster and the pod that has it, of those that the look before did not have so.
+func (l *look) owners(w io.Writer, before *look) {
+	known := map[owner]bool{}
+	if before != nil {
+		for _, o := range before.Owners {
+			known[o] = true
+		}
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	say.To(t, "CLUSTER\tREPLICA\tPOD\n")
+	for _, o := range l.Owners {
+		if known[o] {
+			continue
+		}
+		ordinal := fmt.Sprint(o.Replica)
+		if o.Replica == plan.NoReplica {
+			ordinal = "-"
+		}
+		say.To(t, "%s\t%s\t%s\n", o.Cluster, ordinal, o.Pod)
+	}
+	_ = t.Flush()
 }

@@ -166,13 +166,13 @@ func TestManyFaultsAreToldInABoundedNumberOfLines(t *testing.T) {
 	}
 	l.Orphans[mostServers-1].Last = 2
 	var out bytes.Buffer
-	l.tell(&out, nil)
+	l.tell(&out, nil, false)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")[1:] // without the table's head
 	if len(lines) != mostNews+1 || !strings.Contains(lines[0], `"https://19999"`) || lines[mostNews] != "12:00:00  and 19000 more faults" {
 		t.Errorf("there are %d lines, the first %q, the last %q", len(lines), lines[0], lines[len(lines)-1])
 	}
 	out.Reset()
-	(&look{At: fixture.Noon, Orphans: l.Orphans[:1]}).tell(&out, l)
+	(&look{At: fixture.Noon, Orphans: l.Orphans[:1]}).tell(&out, l, false)
 	got := strings.Count(out.String(), "over: ")
 	if got != mostNews+1 || !strings.HasSuffix(out.String(), "and 18999 more faults that are over\n") {
 		t.Errorf("%d are told to be over; the end is %q", got, out.String()[max(0, out.Len()-60):])

@@ -30,6 +30,7 @@ type options struct {
 	interval    time.Duration
 	via         string
 	once        bool
+	owners      bool
 	metricsPort int
 	bind        string
 	selector    string
@@ -45,7 +46,7 @@ func command(o *options) *cobra.Command {
 		Use:   "watch",
 		Short: "Watch who owns which cluster, and say which nobody has",
 		Long: `watch asks the application-controller's pods for their own metrics, again and again, and says which clusters nobody
-reconciles, which several replicas do, and which replicas are unwell. It needs no Prometheus, no webhook and no ballast installed,
+reconciles, which several replicas do, which replicas are unwell, and which replica has which cluster. It needs no Prometheus, no webhook and no ballast installed,
 and changes nothing: ten minutes after reading this you know whether your Argo CD has an orphan.
 
 It needs list on pods, statefulsets, deployments and replicasets, list on Applications, and get on pods/proxy (--via pods asks the
@@ -58,6 +59,7 @@ A cluster is orphaned once nobody has it for two minutes although it has Applica
 exit code is 2 if one is, or several have one, or a replica is unwell.`,
 		Example: `  ballast watch
   ballast watch --once --via pods
+  ballast watch --owners   # every cluster with its replica, and who has it next whenever that changes
   ballast watch --selector argocd.argoproj.io/secret-type=cluster,team=a
   ballast watch --metrics-port 8080 --via pods   # in a pod: ballast_watch_orphaned_clusters and others, for alerts`,
 		Args: cobra.NoArgs,
@@ -69,6 +71,8 @@ exit code is 2 if one is, or several have one, or a replica is unwell.`,
 	cmd.Flags().DurationVar(&o.interval, "interval", 30*time.Second, "how long to wait between two looks")
 	cmd.Flags().StringVar(&o.via, "via", viaAPIServer, "how pods are asked: api-server (its proxy) or pods (their own addresses)")
 	cmd.Flags().BoolVar(&o.once, "once", false, "look for as long as a verdict takes, some two minutes, say it, and end")
+	cmd.Flags().BoolVar(&o.owners, "owners", false, "a line for each cluster with the replica that has it, and for each that changes it; "+
+		"without it a replica's first three are named")
 	cmd.Flags().IntVar(&o.metricsPort, "metrics-port", 0, "port of /metrics, plain HTTP; 0 serves none")
 	cmd.Flags().StringVar(&o.bind, "bind-address", "", "address that /metrics listens at; empty: all")
 	cmd.Flags().StringVar(&o.selector, "selector", "",
@@ -130,9 +134,9 @@ func (o *options) watch(ctx context.Context, w *watcher, c clock.Clock, out io.W
 			return connect.ExplainDenied(err, o.cluster.Namespace)
 		}
 		if err != nil {
-			now = &look{At: c.Now().UTC(), Trouble: []string{say.OneLine(err.Error())}, Replicas: before.Replicas, memory: before.memory}
+			now = &look{At: c.Now().UTC(), Trouble: []string{say.OneLine(err.Error())}, Replicas: before.Replicas, Owners: before.Owners, memory: before.memory}
 		}
-		now.tell(out, before)
+		now.tell(out, before, o.owners)
 		if o.once && (now.settled() || err != nil) {
 			return now.fault(err)
 		}

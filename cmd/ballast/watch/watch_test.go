@@ -86,6 +86,7 @@ type fleet struct {
 	clock *clocktesting.FakeClock
 	*watcher
 	before *look
+	named  bool // as --owners asks for
 }
 
 func newFleet(t *testing.T, kubeconfig func(*fixture.Site) string) *fleet {
@@ -131,7 +132,7 @@ func (f *fleet) after(d time.Duration) string {
 	l, err := f.look(f.Context())
 	fixture.MustDo(f.T, err)
 	var b bytes.Buffer
-	l.tell(&b, f.before)
+	l.tell(&b, f.before, f.named)
 	f.before = l
 	var lines []string
 	for line := range strings.Lines(b.String()) {
@@ -157,9 +158,9 @@ func TestWatchFindsOrphansFromThePodsAlone(t *testing.T) {
 	f.figures = NewFigures(registry)
 	f.pods[0].has(dev, prod)
 	f.pods[1].has(stage)
-	whole := "REPLICA  POD                              READY  CLUSTERS\n" +
-		"0        argocd-application-controller-0  true   2\n" +
-		"1        argocd-application-controller-1  true   1\n"
+	whole := "REPLICA  POD                              READY  CLUSTERS  OWNS\n" +
+		"0        argocd-application-controller-0  true   2         https://dev.example, https://prod.example\n" +
+		"1        argocd-application-controller-1  true   1         https://stage.example\n"
 	says := func(after time.Duration, want string) {
 		t.Helper()
 		if diff := cmp.Diff(want, f.after(after)); diff != "" {
@@ -173,7 +174,7 @@ func TestWatchFindsOrphansFromThePodsAlone(t *testing.T) {
 	says(3*time.Minute, "")
 	lost := f.clock.Now().Add(time.Minute)
 	f.pods[0].has(prod)
-	says(time.Minute, strings.Replace(whole, "true   2", "true   1", 1))
+	says(time.Minute, strings.Replace(whole, "true   2         https://dev.example, ", "true   1         ", 1))
 	orphan := fmt.Sprintf("nobody reconciles cluster %q since %s: replica 0 does not have it", dev, lost.UTC().Format(time.RFC3339))
 	says(3*time.Minute, orphan+"\n")
 	if got := testutil.ToFloat64(f.figures.orphaned); got != 1 {
@@ -189,6 +190,43 @@ func TestWatchFindsOrphansFromThePodsAlone(t *testing.T) {
 	fixture.Holds(t, f.after(time.Minute), "over: ")
 	if got := testutil.ToFloat64(f.figures.clusters.WithLabelValues("1")); got != 3 {
 		t.Errorf("replica 1 has %v clusters", got)
+	}
+}
+
+// Who owns what is summarised, and with --owners a line each; later looks say what changed.
+func TestWatchSaysWhoOwnsWhat(t *testing.T) {
+	f := newFleet(t, func(s *fixture.Site) string {
+		return s.Granted("nina", slices.DeleteFunc(shippedRules(t), func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == "argoproj.io" })...)
+	})
+	f.named = true
+	f.pods[0].has(dev, prod, stage, "https://a.example", "https://b.example")
+	f.pods[1].has("https://c.example")
+	got := f.after(0)
+	f.pods[0].has(dev, prod, stage, "https://b.example")
+	f.pods[1].has("https://a.example", "https://c.example")
+	want := `REPLICA  POD                              READY  CLUSTERS  OWNS
+0        argocd-application-controller-0  true   5         https://a.example, https://b.example, https://dev.example and 2 more
+1        argocd-application-controller-1  true   1         https://c.example
+CLUSTER                REPLICA  POD
+https://a.example      0        argocd-application-controller-0
+https://b.example      0        argocd-application-controller-0
+https://dev.example    0        argocd-application-controller-0
+https://prod.example   0        argocd-application-controller-0
+https://stage.example  0        argocd-application-controller-0
+https://c.example      1        argocd-application-controller-1
+every cluster that pods show has one owner, and every replica is well
+--
+REPLICA  POD                              READY  CLUSTERS  OWNS
+0        argocd-application-controller-0  true   4         https://b.example, https://dev.example, https://prod.example and 1 more
+1        argocd-application-controller-1  true   2         https://a.example, https://c.example
+CLUSTER            REPLICA  POD
+https://a.example  1        argocd-application-controller-1
+`
+	if diff := cmp.Diff(want, got+"--\n"+f.after(time.Minute)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if said := f.after(time.Minute); said != "" {
+		t.Errorf("at rest it says %q", said)
 	}
 }
 
@@ -280,7 +318,7 @@ func TestFlags(t *testing.T) {
 
 // A watch in a pod shows each documented metric at its port, once it has looked.
 func TestARunningWatchShowsTheDocumentedMetrics(t *testing.T) {
-	page, err := os.ReadFile(fixture.Checkout(t, "docs", "reference", "metrics.md"))
+	page, err := os.ReadFile(fixture.Checkout(t, "docs", "metrics.md"))
 	fixture.MustDo(t, err)
 	_, own, _ := strings.Cut(string(page), "## ballast watch")
 	names := regexp.MustCompile("(?m)^\\| `(ballast_watch_[a-z_]+)`").FindAllStringSubmatch(own, -1)

@@ -4,33 +4,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/serve"
 )
 
 func TestFlags(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		want options
-	}{
-		"as shipped": {nil, options{namespace: "argocd", configMap: "ballast-plan", port: 9443, metricsPort: 8080, healthPort: 8081,
+	fixture.ParseFlags(t, command, func(o *options) { o.log = serve.LogOptions{} }, map[string]fixture.Flags[options]{
+		"as shipped": {Want: options{namespace: "argocd", configMap: "ballast-plan", port: 9443, metricsPort: 8080, healthPort: 8081,
 			certDir: "/etc/ballast/tls", lameDuck: 5 * time.Second}},
-		"each": {[]string{"--namespace=n", "--plan-configmap=p", "--planner-user=u", "--bind-address=b", "--port=1", "--metrics-port=2", "--health-port=3",
-			"--cert-dir=c", "--client-ca-file=f", "--client-name=x,y", "--lame-duck=7s"},
-			options{namespace: "n", configMap: "p", plannerUser: "u", bindAddress: "b", port: 1, metricsPort: 2, healthPort: 3, certDir: "c",
-				clientCAFile: "f", clientNames: []string{"x", "y"}, lameDuck: 7 * time.Second}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got options
-			fixture.MustDo(t, command(&got).ParseFlags(test.args))
-			got.log = serve.LogOptions{} // of package serve
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(options{}, serve.LogOptions{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+		"each": {Args: []string{"--namespace=n", "--plan-configmap=p", "--planner-user=u", "--bind-address=b", "--port=1", "--metrics-port=2", "--health-port=3",
+			"--cert-dir=c", "--client-ca-file=f", "--client-name=x,y", "--lame-duck=7s"}, Want: options{namespace: "n", configMap: "p", plannerUser: "u", bindAddress: "b", port: 1, metricsPort: 2, healthPort: 3, certDir: "c",
+			clientCAFile: "f", clientNames: []string{"x", "y"}, lameDuck: 7 * time.Second}},
+	})
 }
 
 func TestLogsAreAskedForAsTheyCanBe(t *testing.T) {

@@ -38,7 +38,7 @@ func TestARunningWebhookShowsTheDocumentedMetrics(t *testing.T) {
 		t.Fatalf("the write is answered %.300s: %v", answer, err)
 	}
 	shown := scrape(t, address)
-	page, err := os.ReadFile("../../../docs/reference/metrics.md")
+	page, err := os.ReadFile("../../../docs/metrics.md")
 	fixture.MustDo(t, err)
 	_, own, _ := strings.Cut(string(page), "## Webhook")
 	own, _, _ = strings.Cut(own, "\n## ")

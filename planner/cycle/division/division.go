@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -34,7 +35,8 @@ type Division struct {
 	Items  []partition.Item
 	Bounds partition.Bounds
 	Answer partition.Partition
-	Of     map[string]int // managed clusters' replicas, by Secret
+	Of     map[string]int             // managed clusters' replicas, by Secret
+	whys   map[int]outcome.MoveReason // of items that move, as sticky has them
 
 	Offers map[int]evaluate.Offer // what the moves save and cost, by the replica for whose sake they are
 	Musts  int                    // moves that a rule asks for

@@ -6,6 +6,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
@@ -54,6 +55,12 @@ func (d *Division) stick(g *ground.Ground, b partition.Bounds, loads []plan.Load
 	d.Answer, d.Drain, d.line, d.Low, d.Even = answer.Partition, answer.Drain, answer.High, answer.Low, answer.Even
 	d.Offers, d.Over = map[int]evaluate.Offer{}, answer.Over
 	d.countAll(answer.Moves, p.Now)
+	d.whys = make(map[int]outcome.MoveReason, len(answer.Moves))
+	for _, m := range answer.Moves {
+		if why, known := reasons[m.Why]; known {
+			d.whys[m.Item] = why
+		}
+	}
 	d.saved(answer)
 	for k, u := range d.groups {
 		d.Musts += g.Units().Scattered(u, p.Now[k], d.Answer.Of[k])

@@ -41,6 +41,7 @@ type Inputs struct {
 	Owners      poll.Fetched         `json:"owners"`                // who reconciles which server now, by metrics: keys pod|server
 	Enforcement *bool                `json:"enforcement,omitempty"` // whether the webhooks hold the plan; nil: unknown
 	Unheld      []string             `json:"unheld,omitempty"`      // which webhook does not, and how that shows
+	PutBack     *plan.PutBack        `json:"putBack,omitempty"`     // whose writes the webhooks put back; nil: none said it
 	Observed    Observed             `json:"observed,omitzero"`
 	Cordon      string               `json:"cordon,omitempty"`   // replicas that people want empty, as the annotation has it
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan

@@ -29,7 +29,8 @@ type Fit struct {
 
 // Move is one cluster's change of replica.
 type Move struct {
-	Cluster string `json:"cluster"`
-	From    int    `json:"from"`
-	To      int    `json:"to"`
+	Cluster string     `json:"cluster"`
+	From    int        `json:"from"`
+	To      int        `json:"to"`
+	Reason  MoveReason `json:"reason,omitempty"` // of a partition
 }

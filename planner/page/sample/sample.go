@@ -200,8 +200,11 @@ func said(p plan.Plan, shards []plan.Shard) *status.Status {
 			{Type: status.Degraded, Status: status.True, Reason: status.Orphaned, LastTransitionTime: Now.Add(-95 * time.Second),
 				Message: "clusters without a replica: 1; the first: " + orphan},
 		},
-		Rollout:   &status.Rollout{Stage: plan.Moving, Since: p.Rollout.Since, Waits: "replica 0 has 2 of 3 clusters of this wave", Deadline: Now.Add(8*time.Minute + 50*time.Second), After: 4},
-		Budget:    &status.Budget{Message: "3 of 10 moves of this hour are made; 7 are left", Left: &left},
+		Rollout: &status.Rollout{Stage: plan.Moving, Since: p.Rollout.Since, Waits: "replica 0 has 2 of 3 clusters of this wave", Deadline: Now.Add(8*time.Minute + 50*time.Second), After: 4},
+		Budget:  &status.Budget{Message: "3 of 10 moves of this hour are made; 7 are left", Left: &left},
+		PutBack: &plan.PutBack{Webhook: "all", Since: Now.Add(-97 * time.Hour), Others: 2, Users: []plan.UserWrites{
+			{User: "system:serviceaccount:external-secrets:external-secrets", PutBack: 1204, Last: Now.Add(-3 * time.Minute)},
+			{User: "alice@example.com", PutBack: 3, Refused: 1, Last: Now.Add(-26 * time.Hour)}}},
 		Candidate: &status.Candidate{Replicas: p.Replicas, Moves: 4, Verdict: "the saving of 0.04 is worth 4 moves; 6 of 10 votes agree, and it takes 7"},
 		Line:      &status.Line{Load: line, Since: Now.Add(-98 * time.Hour)},
 		Orphaned:  []status.Fault{{Cluster: orphan, Since: Now.Add(-95 * time.Second), Last: &last}},

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// AnnotationPutBack is where a probe of the plan's webhook asks whose writes it put back or refused, and has the answer. Like the probe
+// itself it is never stored.
+const AnnotationPutBack = Group + "/probe-putback"
+
+// PutBackAsked is the question.
+const PutBackAsked = "asked"
+
+const (
+	// MostUsers is how many users one answer names; the others are counted together.
+	MostUsers = 20
+	// maxPutBack bounds an answer: users' names are cut to MaxUser bytes.
+	maxPutBack = 16 << 10
+	// MaxUser is the longest name of a user, in bytes.
+	MaxUser = 253
+)
+
+// UserWrites is what became of one user's writes. Last is the time of the last of them.
+type UserWrites struct {
+	User    string    `json:"user"`
+	PutBack int       `json:"putBack,omitempty"` // the plan's value was put back
+	Refused int       `json:"refused,omitempty"`
+	Last    time.Time `json:"last"`
+}
+
+// PutBack is what one webhook's pod knows of whose writes it put back or refused since it began. Those that were least lately written by
+// have no entry of their own once there are too many: Others counts their writes.
+type PutBack struct {
+	Webhook string       `json:"webhook"` // tells it from the other pods
+	Since   time.Time    `json:"since"`
+	Users   []UserWrites `json:"users,omitempty"`
+	Others  int          `json:"others,omitempty"`
+}
+
+// Encode is the answer: the users with most writes first.
+func (p PutBack) Encode() string {
+	p.Users = slices.Clone(p.Users)
+	p.cut()
+	text, err := json.Marshal(p)
+	if err != nil { // a time that JSON does not have
+		return ""
+	}
+	return string(text)
+}
+
+// Together is what several webhooks' pods know, as if one did; nil where none said anything.
+func Together(all []PutBack) *PutBack {
+	if len(all) == 0 {
+		return nil
+	}
+	sum, of := PutBack{Webhook: "all", Since: all[0].Since}, map[string]UserWrites{}
+	for _, p := range all {
+		if p.Since.Before(sum.Since) {
+			sum.Since = p.Since
+		}
+		sum.Others += p.Others
+		for _, u := range p.Users {
+			s := of[u.User]
+			if u.Last.After(s.Last) {
+				s.Last = u.Last
+			}
+			of[u.User] = UserWrites{u.User, s.PutBack + u.PutBack, s.Refused + u.Refused, s.Last}
+		}
+	}
+	for _, u := range of {
+		sum.Users = append(sum.Users, u)
+	}
+	sum.cut()
+	return &sum
+}
+
+// cut sorts the users, and counts those beyond the most that are named with the others.
+func (p *PutBack) cut() {
+	SortUsers(p.Users)
+	for len(p.Users) > MostUsers {
+		last := p.Users[len(p.Users)-1]
+		p.Users, p.Others = p.Users[:len(p.Users)-1], p.Others+last.PutBack+last.Refused
+	}
+}
+
+// SortUsers puts those with most writes first.
+func SortUsers(users []UserWrites) {
+	slices.SortFunc(users, func(a, b UserWrites) int {
+		return cmp.Or(cmp.Compare(b.PutBack+b.Refused, a.PutBack+a.Refused), cmp.Compare(a.User, b.User))
+	})
+}
+
+// ParsePutBack reads an answer. What is none, or more than a webhook answers, is refused.
+func ParsePutBack(text string) (PutBack, bool) {
+	var p PutBack
+	if text == "" || len(text) > maxPutBack || json.Unmarshal([]byte(text), &p) != nil {
+		return PutBack{}, false
+	}
+	bad := func(u UserWrites) bool { return u.PutBack < 0 || u.Refused < 0 || len(u.User) > MaxUser }
+	named := p.Webhook != "" && len(p.Webhook) <= maxNonce
+	if !named || p.Others < 0 || len(p.Users) > MostUsers || slices.ContainsFunc(p.Users, bad) {
+		return PutBack{}, false
+	}
+	return p, true
+}

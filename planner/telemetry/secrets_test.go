@@ -1,0 +1,124 @@
+package telemetry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/cycle/problem"
+	"ballast/planner/diff"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+func TestWhatBecomesOfASecretIsToldOnIt(t *testing.T) {
+	step := diff.PatchShard{Secret: "prod-eu", Shard: 3, Was: "1"}
+	with := func(why diff.Why, was string) diff.PatchShard {
+		s := step
+		s.Why, s.Was = why, was
+		return s
+	}
+	on := SecretRef{"prod-eu", "u1"}
+	back := "data.shard is 3 again: it was %s, which the plan does not have; a pin in data.pins or the annotation ballast.argoproj.io/pin moves the cluster"
+	fleet := discover.Fleet{Clusters: []discover.Cluster{{Shard: plan.Shard{ID: "prod-eu", UID: "u1"}}, {Shard: plan.Shard{ID: "in-cluster"}}}}
+	told := OnSecrets([]problem.Problem{{Kind: "Orphaned", Subject: "prod-eu", Message: "nobody has it"}, {Kind: "Unwell", Subject: "prod-eu"},
+		{Kind: "Doubled", Subject: "in-cluster", Message: "two have it"}}, fleet)
+	if len(told) != 1 {
+		t.Fatalf("told is %v", told)
+	}
+	for name, test := range map[string]struct{ got, want Event }{
+		"moved":       {ShardWritten(with(diff.Moved, "1"), "u1"), Event{"Normal", "ClusterMoved", "data.shard is 3 instead of 1: the plan moves the cluster", false, on}},
+		"pinned":      {ShardWritten(with(diff.Pinned, "1"), "u1"), Event{"Normal", "ClusterPinned", "data.shard is 3 instead of 1: a person pinned the cluster there", false, on}},
+		"a new one":   {ShardWritten(with(diff.Unstamped, "-"), "u1"), Event{"Normal", "ClusterAssigned", "data.shard is 3 from now on: the Secret had none", false, on}},
+		"put back":    {ShardWritten(with(diff.Drifted, "1"), "u1"), Event{"Warning", "ClusterPutBack", fmt.Sprintf(back, "1"), false, on}},
+		"not a shard": {ShardWritten(with(diff.Broken, "invalid"), "u1"), Event{"Warning", "ClusterPutBack", fmt.Sprintf(back, "invalid"), false, on}},
+		"refused": {ShardRefused(step, "u1", "denied"), Event{"Warning", "ClusterRefused",
+			"data.shard stays 1 instead of 3: the API server refuses the write: denied", false, on}},
+		"orphaned": {told[0], Event{"Warning", "Orphaned", "nobody has it", false, on}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, test.got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Five thousand Secrets that are written at once make twenty events and one that counts the others.
+func TestABurstOnSecretsIsCounted(t *testing.T) {
+	var n SecretNews
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	all := func(from, to int) (events []Event) {
+		for i := range to - from {
+			events = append(events, ShardWritten(diff.PatchShard{Secret: fmt.Sprint("c", from+i), Shard: 1, Was: "0", Why: diff.Moved}, "u"))
+		}
+		return events
+	}
+	burst := n.Of(all(0, 5000), now)
+	if len(burst) != mostOnSecrets+1 || !strings.HasPrefix(burst[mostOnSecrets].Message, "and 4980 more of ClusterMoved") || burst[mostOnSecrets].Secret.Name != "" {
+		t.Errorf("%d events, the last %+v", len(burst), burst[len(burst)-1])
+	}
+	if again := n.Of(all(0, 20), now.Add(time.Minute)); len(again) != 0 {
+		t.Errorf("what was told is told again: %v", again)
+	}
+	if more := n.Of(all(5000, 5100), now.Add(time.Minute)); len(more) != 0 {
+		t.Errorf("within the span %d more are told", len(more))
+	}
+	rest := n.Of(nil, now.Add(secretsSpan))
+	if len(rest) != 1 || !strings.HasPrefix(rest[0].Message, "and 100 more of ClusterMoved") {
+		t.Errorf("those are counted by %v", rest)
+	}
+	if later := n.Of(all(0, 2), now.Add(toldAgain)); len(later) != 2 {
+		t.Errorf("after %s %v is told", toldAgain, later)
+	}
+}
+
+// Whatever happens when, no ten minutes have more than twenty events on Secrets, and each that has none is counted once.
+func TestNoSpanHasTooManyEventsOnSecrets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var n SecretNews
+		var told []time.Time
+		now, asked, counted := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), 0, 0
+		tell := func(events []Event) {
+			for _, e := range n.Of(events, now) {
+				if e.Secret.Name != "" {
+					told = append(told, now)
+					continue
+				}
+				var more int
+				if _, err := fmt.Sscanf(e.Message, "and %d more", &more); err != nil {
+					t.Fatal(err)
+				}
+				counted += more
+			}
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "times") {
+			var events []Event
+			for range rapid.IntRange(0, 30).Draw(t, "events") {
+				events = append(events, ShardRefused(diff.PatchShard{Secret: fmt.Sprint(asked)}, "u", "no"))
+				asked++
+			}
+			tell(events)
+			now = now.Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "seconds")) * time.Second)
+		}
+		now = now.Add(secretsSpan)
+		tell(nil)
+		for i, at := range told {
+			within := slices.IndexFunc(told[i:], func(later time.Time) bool { return later.Sub(at) >= secretsSpan })
+			if within < 0 {
+				within = len(told) - i
+			}
+			if within > mostOnSecrets {
+				t.Fatalf("%d within %s", within, secretsSpan)
+			}
+		}
+		if len(told)+counted != asked {
+			t.Fatalf("%d told, %d counted, of %d", len(told), counted, asked)
+		}
+	})
+}

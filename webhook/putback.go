@@ -1,0 +1,87 @@
+package webhook
+
+import (
+	"crypto/rand"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"ballast/planner/plan"
+	"ballast/planner/printable"
+	"ballast/webhook/decision"
+	"ballast/webhook/inforce"
+	"ballast/webhook/objects"
+)
+
+// mostUsers bounds what a webhook remembers: five times what one answer names.
+const mostUsers = 5 * plan.MostUsers
+
+// putBacks is whose writes were put back or refused. Metrics have no label for a user, which is without bounds; the planner asks for
+// the users by its probe, and shows them on its page.
+type putBacks struct {
+	mu      sync.Mutex
+	webhook string
+	since   time.Time
+	users   map[string]plan.UserWrites
+	others  int
+}
+
+func newPutBacks(now time.Time) *putBacks {
+	return &putBacks{webhook: rand.Text(), since: now.UTC().Truncate(time.Second), users: map[string]plan.UserWrites{}}
+}
+
+// note counts a write that is not what it asked for. A dry-run changes nothing, and what the planner writes is the plan's.
+func (p *putBacks) note(s *inforce.State, rv *review, v decision.Verdict) {
+	back := v.Reason == plan.Restored || v.Reason == plan.PlanKept
+	counts := (back || v.Denied != "") && !rv.dryRun && !s.IsPlanner(rv.User)
+	if !counts {
+		return
+	}
+	user := printable.Text(rv.User, plan.MaxUser/4) // of bytes a character may take four
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u, known := p.users[user]
+	if !known && len(p.users) >= mostUsers {
+		p.forget()
+	}
+	u.User, u.Last = user, rv.At.UTC().Truncate(time.Second)
+	if v.Denied != "" {
+		u.Refused++
+	} else {
+		u.PutBack++
+	}
+	p.users[user] = u
+}
+
+// forget leaves out the user whose last write is the oldest.
+func (p *putBacks) forget() {
+	oldest := ""
+	for name, u := range p.users {
+		if at := p.users[oldest].Last; oldest == "" || u.Last.Before(at) || u.Last.Equal(at) && name < oldest {
+			oldest = name
+		}
+	}
+	p.others += p.users[oldest].PutBack + p.users[oldest].Refused
+	delete(p.users, oldest)
+}
+
+// told is all of it.
+func (p *putBacks) told() plan.PutBack {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	told := plan.PutBack{Webhook: p.webhook, Since: p.since, Others: p.others}
+	for u := range maps.Values(p.users) {
+		told.Users = append(told.Users, u)
+	}
+	return told
+}
+
+// answers puts it where a probe of the planner asked for it.
+func (p *putBacks) answers(v *decision.Verdict, rv *review) {
+	if !rv.dryRun || rv.object.Field("metadata").Field("annotations").Field(plan.AnnotationPutBack).Text(objects.MaxWord) != plan.PutBackAsked {
+		return
+	}
+	path := "/metadata/annotations/" + strings.ReplaceAll(plan.AnnotationPutBack, "/", "~1")
+	v.Patches = append(v.Patches, decision.Op{Op: "replace", Path: path, Value: p.told().Encode()})
+}

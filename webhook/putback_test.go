@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
+	"ballast/webhook/decision"
+)
+
+var began = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+func writeBy(user string, at time.Time, dryRun bool) *review {
+	return &review{Request: decision.Request{User: user, At: at}, dryRun: dryRun}
+}
+
+// Whose write is put back, or refused, is counted by user; a dry-run, what agrees with the plan and what the planner writes are not.
+func TestWhoseWritesWerePutBackIsCounted(t *testing.T) {
+	p, state := newPutBacks(began), withPlan(nil, nil)
+	restored, denied := decision.Verdict{Reason: plan.Restored}, decision.Verdict{Reason: plan.PinRefused, Denied: "no such replica"}
+	for range 2 {
+		p.note(state, writeBy("alice", began.Add(time.Minute), false), restored)
+	}
+	p.note(state, writeBy("alice", began.Add(2*time.Minute), false), denied)
+	p.note(state, writeBy("bob", began.Add(time.Hour), false), decision.Verdict{Reason: plan.PlanKept})
+	p.note(state, writeBy("carol", began, true), restored)
+	p.note(state, writeBy("dave", began, false), decision.Verdict{Reason: plan.InPlan})
+	p.note(state, writeBy(plannerUser, began, false), restored)
+	p.note(state, writeBy("a\x1b[2Jb", began, false), restored)
+	got, ok := plan.ParsePutBack(p.told().Encode())
+	want := []plan.UserWrites{{User: "alice", PutBack: 2, Refused: 1, Last: began.Add(2 * time.Minute)}, {User: `a\u001b[2Jb`, PutBack: 1, Last: began},
+		{User: "bob", PutBack: 1, Last: began.Add(time.Hour)}}
+	if diff := cmp.Diff(want, got.Users); !ok || diff != "" || !got.Since.Equal(began) {
+		t.Errorf("since %s (-want +got):\n%s", got.Since, diff)
+	}
+}
+
+// Whatever users there are, a webhook remembers a bounded number, and no write is lost.
+func TestAWebhookRemembersFewUsers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, state := newPutBacks(began), withPlan(nil, nil)
+		writes := rapid.IntRange(0, 3*mostUsers).Draw(t, "writes")
+		for i := range writes {
+			user := fmt.Sprint("u", rapid.IntRange(0, 2*mostUsers).Draw(t, "user"))
+			p.note(state, writeBy(user, began.Add(time.Duration(i)*time.Second), false), decision.Verdict{Reason: plan.Restored})
+		}
+		told, ok := plan.ParsePutBack(p.told().Encode())
+		sum := told.Others
+		for _, u := range told.Users {
+			sum += u.PutBack
+		}
+		if !ok || len(p.users) > mostUsers || sum != writes {
+			t.Fatalf("%t: %d users remembered, %d writes of %d", ok, len(p.users), sum, writes)
+		}
+	})
+}
+
+// TestThePlannersProbeIsToldWhoseWritesWerePutBack, by a patch of a dry-run; and nobody else is.
+func TestThePlannersProbeIsToldWhoseWritesWerePutBack(t *testing.T) {
+	h := NewHandler(&plans{known: knowing(t, object(t, fleet(), ""))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	back := ask(t, h, "/clusters", admissionRequest(t, func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "alice" }))
+	if back.AuditAnnotations["reason"] != string(plan.Restored) {
+		t.Fatalf("alice's write is answered %v", back.AuditAnnotations)
+	}
+	asks := func(user string, dryRun bool) (patch []decision.Op) {
+		stands := object(t, fleet(), "")
+		doc, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": "ballast-plan", "annotations": map[string]string{
+			plan.AnnotationPutBack: plan.PutBackAsked}}, "data": map[string]string{"plan": stands.Plan}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ask(t, h, "/plan", admissionRequest(t, func(r *admissionv1.AdmissionRequest) {
+			r.Resource.Resource, r.Name, r.UserInfo.Username, r.DryRun = "configmaps", "ballast-plan", user, ptr.To(dryRun)
+			r.Object, r.OldObject = runtime.RawExtension{Raw: doc}, runtime.RawExtension{Raw: doc}
+		}))
+		if len(got.Patch) > 0 {
+			if err := json.Unmarshal(got.Patch, &patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return patch
+	}
+	for name, others := range map[string][]decision.Op{"alice": asks("alice", true), "a write that is stored": asks(plannerUser, false)} {
+		if len(others) > 0 {
+			t.Errorf("%s is told %v", name, others)
+		}
+	}
+	patch := asks(plannerUser, true)
+	if len(patch) != 1 || patch[0].Op != "replace" || patch[0].Path != "/metadata/annotations/ballast.argoproj.io~1probe-putback" {
+		t.Fatalf("the patch is %v", patch)
+	}
+	told, ok := plan.ParsePutBack(fmt.Sprint(patch[0].Value))
+	if !ok || len(told.Users) != 1 || told.Users[0].User != "alice" || told.Users[0].PutBack != 1 {
+		t.Errorf("told is %+v", told)
+	}
+}
