@@ -3,11 +3,11 @@ package fleet
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
-
-	"pgregory.net/rapid"
 )
 
 // What facts/argocd.md says was measured on real controllers.

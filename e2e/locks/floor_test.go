@@ -8,14 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"ballast/e2e/plane/network"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"ballast/e2e/plane/network"
 )
 
 // The plan's head as rollout live has it, and what a Secret without a valid shard is told.

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/e2e/apiserver"
-
 	"ballast/planner/apply"
 	"ballast/planner/nudge"
 	"ballast/planner/paged"

@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"ballast/e2e/assets"
-	"ballast/e2e/plane/process"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/process"
 )
 
 const certManagerNamespace = "cert-manager"

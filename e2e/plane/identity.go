@@ -11,11 +11,11 @@ import (
 	"regexp"
 	"syscall"
 
+	"k8s.io/client-go/rest"
+
 	"ballast/e2e/assets"
 	"ballast/e2e/plane/identity"
 	"ballast/e2e/plane/process"
-
-	"k8s.io/client-go/rest"
 )
 
 // ConfigFor is the access of a user in groups, by a client certificate that the

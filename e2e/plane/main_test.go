@@ -17,15 +17,15 @@ import (
 	"testing"
 	"time"
 
-	"ballast/e2e/assets"
-	"ballast/e2e/plane/process"
-
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/process"
 )
 
 // role is the switch that turns this test binary into something else: the

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"ballast/e2e/plane/process"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/e2e/plane/process"
 )
 
 // zones is the number of zones that nodes are spread over, so that the topology

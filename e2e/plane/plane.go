@@ -11,15 +11,15 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
 	"ballast/e2e/assets"
 	"ballast/e2e/plane/identity"
 	"ballast/e2e/plane/kubelet"
 	"ballast/e2e/plane/network"
 	"ballast/e2e/plane/process"
 	"ballast/e2e/plane/resize"
-
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // Options say what to start.

@@ -15,15 +15,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/common/config"
+
 	"ballast/e2e/assets"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/prometheus/common/config"
 )
 
 // A fleet whose events are counted for each of that many kinds.

@@ -16,6 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/common/config"
+
 	"ballast/e2e/assets"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
@@ -24,10 +28,6 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/prometheus/common/config"
 )
 
 // layout is how an installation of Argo CD is scraped. Labels are those of the target; own is what becomes of a

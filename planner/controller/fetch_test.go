@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ballast/planner/config"
@@ -12,10 +15,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/poll"
 	"ballast/planner/telemetry"
-
-	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // countingPrometheus knows no series, and how often it was asked.

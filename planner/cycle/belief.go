@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"maps"
+
 	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
@@ -8,7 +10,6 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"maps"
 )
 
 // Why a plan that stands in the ConfigMap is not believed. Whatever it is, the newest own plan is put back over it.

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/plan"
-
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
 )
 
 // made is a cluster Secret of that many minutes after the first one, as a cache keeps it.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/plan"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
 )
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"sync"
 
-	"ballast/planner/plan"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/plan"
 )
 
 // Argo CD's ConfigMaps and what of them is read.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"ballast/planner/plan"
-
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"ballast/planner/plan"
 )
 
 const canary = "eyJhbGciOiJSUzI1NiJ9.canary"

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/discover"
-	"ballast/planner/gz"
-	"ballast/planner/poll"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"ballast/planner/discover"
+	"ballast/planner/gz"
+	"ballast/planner/poll"
 )
 
 func overCodec(t *rapid.T, l LastGood) LastGood {

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/discover"
-	"ballast/planner/plan"
-	"ballast/planner/poll"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)

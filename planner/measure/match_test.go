@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/discover"
-	"ballast/planner/poll"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"ballast/planner/discover"
+	"ballast/planner/poll"
 )
 
 // made are Secrets that were made so many hours before noon, each with a server of its own.

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func fleetOf(t testing.TB, in discover.Input) discover.Fleet {

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const serverA = "https://a"

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/paged"
-	"ballast/planner/plan"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/paged"
+	"ballast/planner/plan"
 )
 
 // mostPods is how many pods are kept: more than any workload has, and few enough for whoever makes pods to end nobody by them.

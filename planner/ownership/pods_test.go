@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/observed"
-	"ballast/planner/plan"
-
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"ballast/planner/observed"
+	"ballast/planner/plan"
 )
 
 const controllerName = "argocd-application-controller"

@@ -3,11 +3,11 @@ package ownership
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // mostMessage is how much of a node's words is kept, in characters.

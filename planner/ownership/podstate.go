@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"ballast/planner/discover"
-	"ballast/planner/observed"
-	"ballast/planner/plan"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"ballast/planner/discover"
+	"ballast/planner/observed"
+	"ballast/planner/plan"
 )
 
 const (

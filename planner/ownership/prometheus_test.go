@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
-
-	"github.com/google/go-cmp/cmp"
-	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
-	"github.com/prometheus/common/model"
 )
 
 // store answers each of the Queries by its metric's name.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/discover"
-	"ballast/planner/plan"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
 )
 
 // drawFleet is up to four clusters on up to three servers, one of them with a slash and one left alone, now and then.

@@ -9,11 +9,11 @@ import (
 	"math"
 	"strings"
 
-	"ballast/planner/discover"
-
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"ballast/planner/discover"
 )
 
 // The metrics that are kept; all other lines are passed over.

@@ -14,15 +14,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ballast/planner/discover"
-	"ballast/planner/poll/meter"
-	"ballast/planner/poll/promql"
-
 	promapi "github.com/prometheus/client_golang/api"
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
+
+	"ballast/planner/discover"
+	"ballast/planner/poll/meter"
+	"ballast/planner/poll/promql"
 )
 
 const (

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/discover"
-
 	"github.com/google/go-cmp/cmp"
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
+
+	"ballast/planner/discover"
 )
 
 // answers is a Querier that knows some queries, counts them all, and sees how many run at once.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // vector is a fleet with Argo CD's own answers; e2e/argocd/vectors writes them.

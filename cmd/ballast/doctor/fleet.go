@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"ballast/cmd/ballast/say"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
@@ -17,7 +19,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
-	"github.com/prometheus/common/model"
 )
 
 // checkSecrets tells the discovery's problems, one line for each kind.

@@ -17,6 +17,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/controller"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
@@ -24,8 +25,6 @@ import (
 	"ballast/planner/poll"
 	"ballast/planner/printable"
 	"ballast/planner/replay/trace"
-
-	"ballast/planner/cycle/loads"
 )
 
 // fromPrometheus asks a Prometheus for a range, step by step, by the first configuration that is compared.

@@ -7,10 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"ballast/e2e/plane/network"
-	"ballast/e2e/plane/process"
-	"ballast/e2e/plane/resize"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +15,10 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"ballast/e2e/plane/network"
+	"ballast/e2e/plane/process"
+	"ballast/e2e/plane/resize"
 )
 
 // ProgramLabel on a pod names the program that runs for it, where that is not ballast.

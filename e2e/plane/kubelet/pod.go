@@ -12,11 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"ballast/e2e/plane/identity"
-	"ballast/e2e/plane/network"
-	"ballast/e2e/plane/probe"
-	"ballast/e2e/plane/process"
-
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+
+	"ballast/e2e/plane/identity"
+	"ballast/e2e/plane/network"
+	"ballast/e2e/plane/probe"
+	"ballast/e2e/plane/process"
 )
 
 // The kubelet backs off from 10 s to 5 min and retries a volume every few

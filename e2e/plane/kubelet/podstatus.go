@@ -9,14 +9,14 @@ import (
 	"syscall"
 	"time"
 
-	"ballast/e2e/plane/process"
-	"ballast/e2e/plane/resize"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"ballast/e2e/plane/process"
+	"ballast/e2e/plane/resize"
 )
 
 // podStatus is what the kubelet knows of the pod's one process.

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ballast/e2e/plane/identity"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"ballast/e2e/plane/identity"
 )
 
 // file is one file of a volume.

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/size"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Bounds of what changes a fleet.

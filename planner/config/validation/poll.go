@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"ballast/planner/config"
 	"ballast/planner/config/httpclient"
 	"ballast/planner/config/strict"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const (

@@ -16,7 +16,6 @@ import (
 	"ballast/planner/normalize"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-
 	podsmetrics "ballast/planner/poll/pods"
 )
 

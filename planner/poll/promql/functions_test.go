@@ -16,11 +16,11 @@ import (
 	"text/template/parse"
 	"time"
 
-	"ballast/planner/plan"
-
 	"github.com/Masterminds/sprig/v3"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
 )
 
 func refused(name, mend string) string {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"text/template"
 
-	"ballast/planner/plan"
-
 	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
 )
 
 // calls are calls of every function with V, the text of a cluster, and N, a small number.

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"ballast/planner/plan"
-
 	"github.com/Masterminds/sprig/v3"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
 )
 
 var prod = plan.Shard{UID: "u-1", ID: "prod-eu", Namespace: "argocd", Name: "prod", Server: "https://prod:6443"}
