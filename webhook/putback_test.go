@@ -100,7 +100,10 @@ func TestThePlannersProbeIsToldWhoseWritesWerePutBack(t *testing.T) {
 		t.Fatalf("the patch is %v", patch)
 	}
 	told, ok := plan.ParsePutBack(fmt.Sprint(patch[0].Value))
-	if !ok || len(told.Users) != 1 || told.Users[0].User != "alice" || told.Users[0].PutBack != 1 {
-		t.Errorf("told is %+v", told)
+	if !ok || len(told.Users) != 1 {
+		t.Fatalf("told is %+v", told)
+	}
+	if u := told.Users[0]; u.User != "alice" || u.PutBack != 1 {
+		t.Errorf("told is %+v", u)
 	}
 }

@@ -152,7 +152,11 @@ func tellsWhoseWriteWasPutBack(t *testing.T, s *probeSite) {
 	hooked.Eventually(t, "a webhook tells of the write", func() bool {
 		found := probe.Ask(t.Context(), s.planner, controller.Held(s.in))
 		told := plan.Together(found.PutBack)
-		return told != nil && len(told.Users) == 1 && told.Users[0].User != "" && told.Users[0].PutBack == 1 && told.Users[0].Refused == 0
+		if told == nil || len(told.Users) != 1 {
+			return false
+		}
+		u := told.Users[0]
+		return u.User != "" && u.PutBack == 1 && u.Refused == 0
 	})
 }
 

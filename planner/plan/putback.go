@@ -101,7 +101,8 @@ func ParsePutBack(text string) (PutBack, bool) {
 	}
 	bad := func(u UserWrites) bool { return u.PutBack < 0 || u.Refused < 0 || len(u.User) > MaxUser }
 	named := p.Webhook != "" && len(p.Webhook) <= maxNonce
-	if !named || p.Others < 0 || len(p.Users) > MostUsers || slices.ContainsFunc(p.Users, bad) {
+	listed := len(p.Users) <= MostUsers && !slices.ContainsFunc(p.Users, bad)
+	if !named || p.Others < 0 || !listed {
 		return PutBack{}, false
 	}
 	return p, true

@@ -192,10 +192,15 @@ func (c *cleanWriter) Write(p []byte) (int, error) {
 	if c.painter != nil {
 		clean = c.painter.on(clean)
 	}
-	if _, err := io.WriteString(c.w, clean); err != nil {
+	if err := c.pass(clean); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+func (c *cleanWriter) pass(clean string) error {
+	_, err := io.WriteString(c.w, clean)
+	return err
 }
 
 func (c *cleanWriter) flush() {
@@ -205,7 +210,7 @@ func (c *cleanWriter) flush() {
 		c.painter.held = ""
 	}
 	c.rest = nil
-	_, _ = io.WriteString(c.w, kept) // the command has ended
+	_ = c.pass(kept) // the command has ended
 }
 
 // Confirm asks, and answers whether it was yes.
