@@ -29,7 +29,7 @@ func preview(w *world) {
 		stdout, _, err := w.RunBallast(ctx, w.bob, "plan", "--prometheus="+w.Prometheus, "--config="+lpt, "--all")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stdout).To(MatchRegexp(`(?m)^Would be: makespan over mean 1\.0[01] on 3 replicas, [0-9]+ moves$`), "nothing says that a replica cannot carry what it carries")
-		moves := regexp.MustCompile(`(?m)^ *([a-z]+-[a-z]+-[0-9]) +[0-9.]+ +([0-9]) +([0-9]) *$`).FindAllStringSubmatch(stdout, -1)
+		moves := regexp.MustCompile(`(?m)^ *([a-z]+-[a-z]+-[0-9]) +[0-9.]+ +([0-9]) +([0-9]) +[A-Z][A-Za-z]+ *$`).FindAllStringSubmatch(stdout, -1)
 		Expect(moves).NotTo(BeEmpty())
 		for _, move := range moves {
 			Expect(move[2]).To(Equal(strconv.Itoa(startReplica(w.Fleet, move[1]))), move[1])
