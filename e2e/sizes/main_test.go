@@ -96,7 +96,35 @@ func (w *world) config(shape func(size, up map[string]any)) map[string]any {
 
 func (w *world) configure(shape func(size, up map[string]any)) {
 	w.Helper()
+	leader, err := w.Leader(w.Context())
+	w.must(err)
+	before, version := w.takenOver(leader), w.configVersion()
 	w.must(w.Configure(w.Context(), w.config(shape)))
+	if w.configVersion() == version {
+		return
+	}
+	// Its node brings the file some time later; what comes first would be decided by the configuration of before.
+	w.soon("the new configuration taken over", func(context.Context) error {
+		if now := w.takenOver(leader); now <= before {
+			return fmt.Errorf("planner %q took over %d", leader, now)
+		}
+		return nil
+	})
+}
+
+// takenOver is how many new configurations a planner has taken over.
+func (w *world) takenOver(planner string) int {
+	w.Helper()
+	text, err := w.Plane.PodLog(planner)
+	w.must(err)
+	return strings.Count(text, "took over a new configuration")
+}
+
+func (w *world) configVersion() string {
+	w.Helper()
+	cm, err := w.Client.CoreV1().ConfigMaps(w.Fleet.Namespace).Get(w.Context(), "ballast-config", metav1.GetOptions{})
+	w.must(err)
+	return cm.ResourceVersion
 }
 
 func (w *world) kubectl(args ...string) (stdout string) {

@@ -2,9 +2,11 @@ package cycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -39,6 +41,10 @@ func followAstray(s *snapshot) *proposed {
 func (s *snapshot) following(a ownership.Astray) *rollout.Proposal {
 	to := a.Owners[0]
 	if len(a.Owners) > 1 || to < 0 || to >= s.Next.Replicas {
+		return nil
+	}
+	full := func(p observed.Pod) bool { return p.Replica == to && rollout.NearsLimit(p) }
+	if slices.ContainsFunc(s.In.Observed.Pods, full) { // which receives no wave
 		return nil
 	}
 	for i, cl := range s.Fleet.Clusters {

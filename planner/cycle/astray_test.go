@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -72,6 +73,13 @@ func TestThePlanFollowsAnOwnerThatIsAstray(t *testing.T) {
 		"none once ballast tripped":    {func(w *liveWorld) { w.in.Tripped = "for a test" }, nil},
 		"none under rollout.default": {func(w *liveWorld) {
 			w.in.Config.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
+		}, nil},
+		"none onto a replica that is near its memory limit": {func(w *liveWorld) {
+			w.shape = func(p *observed.Pod) {
+				if p.MemoryLimit = 100 << 20; p.Replica == 0 {
+					p.Memory = 95 << 20
+				}
+			}
 		}, nil},
 		"none onto a replica that has the most": {func(w *liveWorld) { w.in.Config.Partition.MaxClustersPerReplica = len(w.on(0)) }, nil},
 	} {

@@ -348,7 +348,7 @@ func (c starting) begins(s *snapshot, p *proposed) bool {
 		c.votes.stands()
 		return false
 	}
-	c.Out.Decided, c.Out.Memory.Changes.Why, c.Out.Memory.Changes.BySecret = true, problem.Text(p.why), p.bySecret
+	c.Out.Decided, c.Out.Memory.Changes.Why, c.Out.Memory.Changes.BySecret = true, problem.Text(p.why), p.bySecret || p.follows
 	c.Note(p.why)
 	if p.cause == change.Failover {
 		c.Out.Memory.Changes.Failover = *p.last
@@ -390,7 +390,9 @@ type advancing struct{ *cycle }
 func (c advancing) failed(r plan.Rollout, why string) {
 	m, what := &c.Out.Memory.Changes, change.OnlyMoves
 	if m.BySecret { // whoever may write one cluster Secret must not stop ballast for all others
-		m.PinFailed = c.In.Now
+		if m.Cause == change.Pin {
+			m.PinFailed = c.In.Now
+		}
 		return
 	}
 	if r.From != r.To() {

@@ -15,8 +15,8 @@ import (
 // arrives lists all it has at once, and memory was read some seconds ago.
 const nearLimit = 90
 
-// nears reports whether a pod is near its memory limit, as far as both are known.
-func nears(p observed.Pod) bool {
+// NearsLimit reports whether a pod is near its memory limit, as far as both are known.
+func NearsLimit(p observed.Pod) bool {
 	return p.Memory > 0 && p.MemoryLimit > 0 && 100*p.Memory >= nearLimit*p.MemoryLimit
 }
 
@@ -33,7 +33,7 @@ func (a answers) cannotReceive(replica int) string {
 		return why
 	}
 	for _, p := range a.seen.PodsOf(replica) {
-		if nears(p) {
+		if NearsLimit(p) {
 			return nearing(p)
 		}
 	}
@@ -111,7 +111,7 @@ func (a answers) trouble() string {
 				return fmt.Sprintf("replica %d was out of memory", replica)
 			case p.Restarts > 0 && died:
 				return fmt.Sprintf("replica %d restarted", replica)
-			case nears(p):
+			case NearsLimit(p):
 				return nearing(p)
 			}
 		}

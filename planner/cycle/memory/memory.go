@@ -227,7 +227,7 @@ type Changes struct {
 	Target    map[string]int       `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only
 	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
 	Why       string               `json:"why,omitempty"`      // it began, in words
-	BySecret  bool                 `json:"bySecret,omitempty"` // a Secret's pin asked for it
+	BySecret  bool                 `json:"bySecret,omitempty"` // a Secret's pin asked for it, or a second Secret of its server that went
 	Recalled  bool                 `json:"recalled,omitempty"` // it was taken back by what has nothing to do with it: a person's word, a fleet that is not seen
 	PinFailed time.Time            `json:"pinFailed,omitzero"` // when a rollout failed that a Secret's pin asked for last
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made

@@ -102,7 +102,7 @@ func (q refusals) next(ordinal int, lacking bool, held plan.Resources) memory.Gi
 		return memory.GivenUp{}
 	case q.Due == 0:
 		return g
-	case pod != nil && g.Bare: // asked in place for what it had: who refuses that says so
+	case pod != nil && g.Bare && !lacking: // asked in place for what it had: who refuses that says so
 		g = memory.GivenUp{}
 	case !lacking && !g.Bare:
 		g.Podless = time.Time{}

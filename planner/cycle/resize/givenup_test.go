@@ -163,6 +163,8 @@ func TestADeploymentsPodsComeWithTheirTemplatesSize(t *testing.T) {
 	wants(t, f, "within five minutes", own, own)
 	f.run(10, 10)
 	wants(t, f, "after them", [2]string{}, [2]string{})
+	f.runs(90, 10, 10)
+	wants(t, f, "as long as one is missing", [2]string{}, [2]string{})
 	f.Pods = podsOf(*templateOf(own), 0, 1)
 	f.run(10, 10)
 	wants(t, f, "once it is there", own, own)
