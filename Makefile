@@ -13,7 +13,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/adopt cycle/compare cycle/counting cycle/division cycle/explain cycle/gate cycle/ground cycle/input cycle/inuse cycle/ledger cycle/loads cycle/member cycle/memory cycle/outcome cycle/problem cycle/reading cycle/resize cycle/safety cycle/sizing cycle/standing decisions diff evaluate failover gz index measure normalize page partition partition/bars partition/constraint partition/exact partition/fresh partition/pack partition/sticky placement plan poll/pods replay replay/bill replay/instant replay/picture replay/trace rollout sharding sim/life size size/inputs size/peer telemetry trend)
+PURE    := $(addprefix ballast/planner/,calibrate change config config/httpclient config/strict config/validation cycle cycle/adopt cycle/compare cycle/counting cycle/division cycle/explain cycle/gate cycle/ground cycle/input cycle/inuse cycle/ledger cycle/loads cycle/member cycle/memory cycle/outcome cycle/problem cycle/reading cycle/resize cycle/safety cycle/sizing cycle/standing decisions diff evaluate failover gz index measure normalize page partition partition/bars partition/constraint partition/exact partition/fresh partition/pack partition/sticky placement plan poll/pods replay replay/bill replay/instant replay/picture replay/trace rollout sharding sim/life size size/inputs size/peer telemetry trend)
 # Test files of other packages of which the same is true, or that weigh what the detector would add to: of those packages these tests
 # run without it, and all others with it.
 ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go webhook/amount_test.go
@@ -42,7 +42,7 @@ build: ## bin/ballast
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=$(VERSION) -X ballast/cmd/ballast/version.commit=$(COMMIT)" -o bin/ballast ./cmd/ballast
 
 binaries: ## the control plane the tests and the demo run on, built once into the cache
-	@go run ./e2e/plane/cmd/assets > /dev/null
+	@go run ./e2e/assets/cmd/assets > /dev/null
 
 demo: ## the main job on a real control plane; KEEP=1 leaves it up
 	@go run ./e2e/demo $(if $(KEEP),--keep)
@@ -141,7 +141,7 @@ sizes: ## the figures and the picture of docs/sizing.md, by ballast replay: the 
 	go run ./cmd/ballast $(SIZED) -o svg > docs/sizing/day.svg
 
 manifests: ## print what the quick start applies
-	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
+	@$$(go run ./e2e/assets/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
 
 verify: ## tidy modules, formatted code, nothing large, clean tree
 	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd e2e/helm e2e/page; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done

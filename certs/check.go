@@ -9,15 +9,17 @@ import (
 	"time"
 )
 
-// Problem is one thing that is wrong with the webhook's certificates. Message never holds key material.
-type Problem struct {
+// Flaw is one thing that is wrong with the webhook's certificates. Message never holds key material.
+type Flaw struct {
 	Kind    ProblemKind
 	Message string
 	Mend    string
 }
 
 // Error makes the problem an error.
-func (p Problem) Error() string { return fmt.Sprintf("%s: %s: %s", p.Kind, p.Message, p.Mend) }
+func (p Flaw) Error() string {
+	return fmt.Sprintf("%s: %s: %s", p.Kind, p.Message, p.Mend)
+}
 
 // ProblemKind is the closed set of problems.
 type ProblemKind string
@@ -58,12 +60,12 @@ const (
 // Check judges a leaf certificate with its chain, its key, and the caBundle that API servers verify it by, at now.
 // Every name of dnsNames has to be the leaf's. Problems come the gravest first; none means that a call succeeds, and
 // will.
-func Check(leafPEM, keyPEM, caBundle []byte, dnsNames []string, now time.Time) []Problem {
+func Check(leafPEM, keyPEM, caBundle []byte, dnsNames []string, now time.Time) []Flaw {
 	chain, chainErr := certificates(leafPEM)
 	bundle, bundleErr := certificates(caBundle)
-	var out []Problem
+	var out []Flaw
 	add := func(kind ProblemKind, mend, format string, args ...any) {
-		out = append(out, Problem{kind, fmt.Sprintf(format, args...), mend})
+		out = append(out, Flaw{kind, fmt.Sprintf(format, args...), mend})
 	}
 	switch {
 	case len(chain) == 0:
@@ -87,34 +89,34 @@ func Check(leafPEM, keyPEM, caBundle []byte, dnsNames []string, now time.Time) [
 		out = append(out, judgeHandshake(leafPEM, keyPEM, bundle, dnsNames[0], now)...)
 	}
 	order := ProblemKinds()
-	slices.SortStableFunc(out, func(a, b Problem) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
+	slices.SortStableFunc(out, func(a, b Flaw) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	return out
 }
 
 // prevents says that no call succeeds now, so that a handshake has nothing to add.
-func prevents(p Problem) bool { return p.Kind != LeafAsCA && p.Kind != ExpiresSoon }
+func prevents(p Flaw) bool { return p.Kind != LeafAsCA && p.Kind != ExpiresSoon }
 
-func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string, now time.Time) []Problem {
-	var out []Problem
+func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string, now time.Time) []Flaw {
+	var out []Flaw
 	if vastKey(leaf) {
-		out = append(out, Problem{HandshakeFails,
+		out = append(out, Flaw{HandshakeFails,
 			fmt.Sprintf("no API server takes it: its RSA key has more than %d bits", maxRSABits), mendRenew})
 	} else if !isPair(leafPEM, keyPEM) {
-		out = append(out, Problem{KeyMismatch, "tls.key is not the key of tls.crt", mendRenew})
+		out = append(out, Flaw{KeyMismatch, "tls.key is not the key of tls.crt", mendRenew})
 	}
 	for _, name := range dnsNames {
 		if leaf.VerifyHostname(name) != nil {
-			out = append(out, Problem{NameMismatch, fmt.Sprintf("it is made for %q, not for %q", leaf.DNSNames, name),
+			out = append(out, Flaw{NameMismatch, fmt.Sprintf("it is made for %q, not for %q", leaf.DNSNames, name),
 				fmt.Sprintf("name %s in dnsNames of Certificate %s", name, Leaf)})
 		}
 	}
 	switch left := leaf.NotAfter.Sub(now); {
 	case now.Before(leaf.NotBefore):
-		out = append(out, Problem{NotYetValid, "it is valid from " + date(leaf.NotBefore), mendClock})
+		out = append(out, Flaw{NotYetValid, "it is valid from " + date(leaf.NotBefore), mendClock})
 	case left < 0:
-		out = append(out, Problem{Expired, "it was valid until " + date(leaf.NotAfter), mendRenew})
+		out = append(out, Flaw{Expired, "it was valid until " + date(leaf.NotAfter), mendRenew})
 	case left < min(ExpiresSoonBefore, leaf.NotAfter.Sub(leaf.NotBefore)/6):
-		out = append(out, Problem{ExpiresSoon, "it is valid until " + date(leaf.NotAfter) + " and should have renewed", mendRenew})
+		out = append(out, Flaw{ExpiresSoon, "it is valid until " + date(leaf.NotAfter) + " and should have renewed", mendRenew})
 	}
 	return out
 }
@@ -134,7 +136,7 @@ func isPair(cert, key []byte) bool {
 
 // judgeChain verifies as an API server does, at a time at which the leaf is valid, so that an expired one is reported
 // as that and not as a broken chain, too.
-func judgeChain(chain, bundle []*x509.Certificate, now time.Time) []Problem {
+func judgeChain(chain, bundle []*x509.Certificate, now time.Time) []Flaw {
 	leaf := chain[0]
 	at := now
 	if at.Before(leaf.NotBefore) || at.After(leaf.NotAfter) {
@@ -152,19 +154,19 @@ func judgeChain(chain, bundle []*x509.Certificate, now time.Time) []Problem {
 	for _, c := range chain[1:] {
 		intermediates.AddCert(c)
 	}
-	var out []Problem
+	var out []Flaw
 	if selfTrusted {
-		out = append(out, Problem{LeafAsCA, "the caBundle is the leaf itself: after its renewal no call succeeds until the new one is injected", mendIssuer})
+		out = append(out, Flaw{LeafAsCA, "the caBundle is the leaf itself: after its renewal no call succeeds until the new one is injected", mendIssuer})
 	}
 	switch left := end.Sub(now); {
 	case left < 0:
-		return append(out, Problem{BundleExpired, "every certificate of the caBundle is past its end, the last on " + date(end), mendCA})
+		return append(out, Flaw{BundleExpired, "every certificate of the caBundle is past its end, the last on " + date(end), mendCA})
 	case left < CARenewBefore/12 && !selfTrusted:
-		out = append(out, Problem{ExpiresSoon, "the caBundle is valid until " + date(end) + " and should have renewed", mendCA})
+		out = append(out, Flaw{ExpiresSoon, "the caBundle is valid until " + date(end) + " and should have renewed", mendCA})
 	}
 	options := x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	if _, err := leaf.Verify(options); err != nil && !selfTrusted {
-		out = append(out, Problem{ChainBroken, "no CA of the caBundle vouches for it as a server's certificate", mendInject + "; if it was just renewed, wait a minute"})
+		out = append(out, Flaw{ChainBroken, "no CA of the caBundle vouches for it as a server's certificate", mendInject + "; if it was just renewed, wait a minute"})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ const maxRSABits = 8192
 
 // judgeHandshake calls a server that has the pair, as an API server does, by that name and at that time: what verifies
 // may yet be nothing that a TLS client takes.
-func judgeHandshake(leafPEM, keyPEM []byte, bundle []*x509.Certificate, name string, now time.Time) []Problem {
+func judgeHandshake(leafPEM, keyPEM []byte, bundle []*x509.Certificate, name string, now time.Time) []Flaw {
 	pair, err := tls.X509KeyPair(leafPEM, keyPEM)
 	if err != nil {
 		return nil // KeyMismatch
@@ -33,7 +33,7 @@ func judgeHandshake(leafPEM, keyPEM []byte, bundle []*x509.Certificate, name str
 		&tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS13, CurvePreferences: cheap, Time: clock},
 	)
 	if err != nil {
-		return []Problem{{HandshakeFails, fmt.Sprintf("no API server takes it: %.200q", err.Error()), mendRenew}}
+		return []Flaw{{HandshakeFails, fmt.Sprintf("no API server takes it: %.200q", err.Error()), mendRenew}}
 	}
 	return nil
 }

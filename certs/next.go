@@ -57,7 +57,7 @@ func (s Settings) DefaultRules() Rules {
 // Action is one thing to do. After each, the state is another.
 type Action struct {
 	Kind   ActionKind
-	Why    Reason
+	Why    ActionReason
 	Bundle []byte    // of WriteBundle
 	Until  time.Time // of Wait
 }
@@ -73,19 +73,19 @@ const (
 	Wait        ActionKind = "Wait" // nothing but time is missing
 )
 
-// Reason is why: a ProblemKind, or one of these.
-type Reason string
+// ActionReason is why: a ProblemKind, or one of these.
+type ActionReason string
 
 // The reasons beside the kinds of problems.
 const (
-	Renewal      Reason = "Renewal"      // its time has come
-	CAUnreadable Reason = "CAUnreadable" // no CA certificate in the CA's Secret, or none whose leaf is taken
-	CAChanged    Reason = "CAChanged"    // the leaf is of another CA
-	CAAdded      Reason = "CAAdded"      // to a bundle that does not hold it
-	CARetired    Reason = "CARetired"    // no pod serves a leaf of it any more
-	Undated      Reason = "Undated"      // nobody knows since when the bundle stands
-	Settling     Reason = "Settling"     // API servers may not have seen the bundle
-	Loading      Reason = "Loading"      // webhook pods may serve the leaf before
+	Renewal      ActionReason = "Renewal"      // its time has come
+	CAUnreadable ActionReason = "CAUnreadable" // no CA certificate in the CA's Secret, or none whose leaf is taken
+	CAChanged    ActionReason = "CAChanged"    // the leaf is of another CA
+	CAAdded      ActionReason = "CAAdded"      // to a bundle that does not hold it
+	CARetired    ActionReason = "CARetired"    // no pod serves a leaf of it any more
+	Undated      ActionReason = "Undated"      // nobody knows since when the bundle stands
+	Settling     ActionReason = "Settling"     // API servers may not have seen the bundle
+	Loading      ActionReason = "Loading"      // webhook pods may serve the leaf before
 )
 
 // maxRetained bounds the CAs that a caBundle holds beside the present one, whoever put them there: so many may come and
@@ -130,21 +130,21 @@ func Next(now time.Time, s State, r Rules) []Action {
 }
 
 // judgeCA reads the CA, and says why it has to be made anew; nothing if it does not. The names are those it signs for.
-func judgeCA(pair Pair, names []string, now time.Time) (*x509.Certificate, Reason) {
+func judgeCA(pair Pair, names []string, now time.Time) (*x509.Certificate, ActionReason) {
 	chain, err := certificates(pair.Cert)
 	if err != nil || len(chain) != 1 || !maySign(chain[0]) {
 		return nil, CAUnreadable
 	}
 	if !isPair(pair.Cert, pair.Key) {
-		return nil, Reason(KeyMismatch)
+		return nil, ActionReason(KeyMismatch)
 	}
 	switch left := chain[0].NotAfter.Sub(now); {
 	case left < 0:
-		return nil, Reason(Expired)
+		return nil, ActionReason(Expired)
 	case left < CARenewBefore:
 		return nil, Renewal
 	case now.Before(chain[0].NotBefore):
-		return nil, Reason(NotYetValid)
+		return nil, ActionReason(NotYetValid)
 	case !vouches(pair, names, now):
 		return nil, CAUnreadable
 	}
@@ -166,20 +166,20 @@ func vouches(ca Pair, names []string, now time.Time) bool {
 		return false
 	}
 	problems := Check(leaf.Cert, leaf.Key, ca.Cert, names, now)
-	return !slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind == ChainBroken || p.Kind == HandshakeFails })
+	return !slices.ContainsFunc(problems, func(p Flaw) bool { return p.Kind == ChainBroken || p.Kind == HandshakeFails })
 }
 
 // judgeServed says why the leaf has to be made anew, by what Check finds of it under the present CA. Its CA signs it
 // without another between, so that a second certificate in tls.crt is nothing that ballast wrote.
-func judgeServed(s State, r Rules, now time.Time) Reason {
+func judgeServed(s State, r Rules, now time.Time) ActionReason {
 	chain, _ := certificates(s.Leaf.Cert)
 	if len(chain) != 1 {
-		return Reason(LeafUnreadable)
+		return ActionReason(LeafUnreadable)
 	}
 	for _, p := range Check(s.Leaf.Cert, s.Leaf.Key, s.CA.Cert, r.DNSNames, now) {
 		switch p.Kind {
 		case LeafUnreadable, KeyMismatch, Expired, NotYetValid, NameMismatch, HandshakeFails, LeafAsCA:
-			return Reason(p.Kind)
+			return ActionReason(p.Kind)
 		case ChainBroken:
 			return CAChanged
 		case BundleEmpty, BundleUnreadable, BundleExpired, ExpiresSoon: // of the CA, which was judged before; or covered below
@@ -231,8 +231,8 @@ func encode(c *x509.Certificate) []byte {
 
 // judgeBundles says why the bundles have to be written. Where their age decides (dated), it has to be known, and not be
 // a time that no clock shows.
-func judgeBundles(s State, ca *x509.Certificate, want []byte, dated bool, latest time.Time) Reason {
-	var why Reason
+func judgeBundles(s State, ca *x509.Certificate, want []byte, dated bool, latest time.Time) ActionReason {
+	var why ActionReason
 	for _, b := range s.Bundles {
 		switch {
 		case !bytes.Contains(b, encode(ca)):

@@ -39,7 +39,7 @@ func four(texts ...[]byte) [][]byte {
 // step is an Action without the bytes.
 type step struct {
 	Kind ActionKind
-	Why  Reason
+	Why  ActionReason
 	CAs  int // in the bundle
 	Wait time.Duration
 }
@@ -84,24 +84,24 @@ func TestNext(t *testing.T) {
 	}{
 		"all is well":                             {well, day, nil},
 		"nothing is there":                        {State{}, 0, []step{{Kind: IssueCA, Why: CAUnreadable}}},
-		"only a CA, and nobody calls":             {State{CA: ca}, 0, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
-		"a CA and webhooks that never worked":     {State{CA: ca, Bundles: four(nil)}, 0, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}, {Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
-		"the CA's key is lost":                    {with(func(s *State) { s.CA.Key = nil }), day, []step{{Kind: IssueCA, Why: Reason(KeyMismatch)}}},
+		"only a CA, and nobody calls":             {State{CA: ca}, 0, []step{{Kind: IssueLeaf, Why: ActionReason(LeafUnreadable)}}},
+		"a CA and webhooks that never worked":     {State{CA: ca, Bundles: four(nil)}, 0, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}, {Kind: IssueLeaf, Why: ActionReason(LeafUnreadable)}}},
+		"the CA's key is lost":                    {with(func(s *State) { s.CA.Key = nil }), day, []step{{Kind: IssueCA, Why: ActionReason(KeyMismatch)}}},
 		"the CA is a leaf":                        {with(func(s *State) { s.CA = leaf }), day, []step{{Kind: IssueCA, Why: CAUnreadable}}},
 		"the CA is in its last year":              {well, CADuration - CARenewBefore + day, []step{{Kind: IssueCA, Why: Renewal}}},
-		"the CA is past its end":                  {well, CADuration + day, []step{{Kind: IssueCA, Why: Reason(Expired)}}},
-		"the CA is of tomorrow":                   {well, -day, []step{{Kind: IssueCA, Why: Reason(NotYetValid)}}},
-		"the leaf's Secret was deleted":           {with(func(s *State) { s.Leaf, s.LeafCA = Pair{}, nil }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
+		"the CA is past its end":                  {well, CADuration + day, []step{{Kind: IssueCA, Why: ActionReason(Expired)}}},
+		"the CA is of tomorrow":                   {well, -day, []step{{Kind: IssueCA, Why: ActionReason(NotYetValid)}}},
+		"the leaf's Secret was deleted":           {with(func(s *State) { s.Leaf, s.LeafCA = Pair{}, nil }), day, []step{{Kind: IssueLeaf, Why: ActionReason(LeafUnreadable)}}},
 		"the leaf has eleven days left":           {well, 19 * day, nil},
 		"the leaf has nine days left":             {well, 21 * day, []step{{Kind: IssueLeaf, Why: Renewal}}},
-		"the leaf is past its end":                {well, 31 * day, []step{{Kind: IssueLeaf, Why: Reason(Expired)}}},
-		"the leaf has another key":                {with(func(s *State) { s.Leaf.Key = leaf2.Key }), day, []step{{Kind: IssueLeaf, Why: Reason(KeyMismatch)}}},
-		"the leaf has another namespace's names":  {with(func(s *State) { s.Leaf = misnamed }), day, []step{{Kind: IssueLeaf, Why: Reason(NameMismatch)}}},
-		"the leaf is the CA itself":               {with(func(s *State) { s.Leaf = ca }), day, []step{{Kind: IssueLeaf, Why: Reason(NameMismatch)}}},
-		"the leaf has a stranger beside it":       {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, ca2.Cert) }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
-		"the leaf has its own CA beside it":       {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, ca.Cert) }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
-		"the leaf has a vast key's beside it":     {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, vast.Cert) }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
-		"the leaf is of a curve nobody takes":     {with(func(s *State) { s.Leaf = Pair{weak.certPEM(), weak.keyPEM(t)} }), day, []step{{Kind: IssueLeaf, Why: Reason(HandshakeFails)}}},
+		"the leaf is past its end":                {well, 31 * day, []step{{Kind: IssueLeaf, Why: ActionReason(Expired)}}},
+		"the leaf has another key":                {with(func(s *State) { s.Leaf.Key = leaf2.Key }), day, []step{{Kind: IssueLeaf, Why: ActionReason(KeyMismatch)}}},
+		"the leaf has another namespace's names":  {with(func(s *State) { s.Leaf = misnamed }), day, []step{{Kind: IssueLeaf, Why: ActionReason(NameMismatch)}}},
+		"the leaf is the CA itself":               {with(func(s *State) { s.Leaf = ca }), day, []step{{Kind: IssueLeaf, Why: ActionReason(NameMismatch)}}},
+		"the leaf has a stranger beside it":       {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, ca2.Cert) }), day, []step{{Kind: IssueLeaf, Why: ActionReason(LeafUnreadable)}}},
+		"the leaf has its own CA beside it":       {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, ca.Cert) }), day, []step{{Kind: IssueLeaf, Why: ActionReason(LeafUnreadable)}}},
+		"the leaf has a vast key's beside it":     {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, vast.Cert) }), day, []step{{Kind: IssueLeaf, Why: ActionReason(LeafUnreadable)}}},
+		"the leaf is of a curve nobody takes":     {with(func(s *State) { s.Leaf = Pair{weak.certPEM(), weak.keyPEM(t)} }), day, []step{{Kind: IssueLeaf, Why: ActionReason(HandshakeFails)}}},
 		"the CA has a vast key":                   {with(func(s *State) { s.CA = vast }), day, []step{{Kind: IssueCA, Why: CAUnreadable}}},
 		"the CA is large":                         {with(func(s *State) { s.CA = largeCA(t, maxCASize) }), day, []step{{Kind: IssueCA, Why: CAUnreadable}}},
 		"a new CA, and a large stranger":          {with(func(s *State) { s.CA, s.Bundles = ca2, four(ca.Cert, largeCA(t, maxCASize).Cert) }), 5 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},

@@ -94,7 +94,7 @@ func (w *world) once() time.Duration {
 }
 
 // problems are those of every webhook, and how many CAs each trusts.
-func (w *world) problems() (found []Problem, cas []int) {
+func (w *world) problems() (found []Flaw, cas []int) {
 	w.t.Helper()
 	leaf := w.secret(LeafTLS)
 	for _, h := range w.configuration().Webhooks {

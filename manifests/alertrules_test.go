@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/telemetry"
 	"ballast/webhook"
 	"ballast/webhook/source"
@@ -44,7 +44,7 @@ func ruleTestFiles(t *testing.T) []string {
 // TestTheAlertsFireAsPrometheusItselfEvaluatesThem runs promtool over the rules and over testdata/alerts/*.test.yaml. Those
 // compare annotations whole, so that the rules are tested without their descriptions, which are no templates.
 func TestTheAlertsFireAsPrometheusItselfEvaluatesThem(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

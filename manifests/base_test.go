@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -129,7 +130,7 @@ func TestTheWebhooksAreTheContracts(t *testing.T) {
 func TestTheShippedConfigurationObserves(t *testing.T) {
 	in := decode(t, build(t, "base"))
 	text := in.ConfigMaps["ballast-config"].Data["config.yaml"]
-	got, err := config.Parse([]byte(text))
+	got, err := configfile.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

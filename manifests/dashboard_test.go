@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"ballast/cmd/ballast/watch"
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/telemetry"
 	"ballast/webhook"
 	"ballast/webhook/source"
@@ -61,7 +61,7 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	if len(ids) < 20 {
 		t.Fatalf("only %d panels were read", len(ids))
 	}
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

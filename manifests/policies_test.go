@@ -45,6 +45,7 @@ func TestThePolicies(t *testing.T) {
 			b.keepsTheHistorysOneWriter(t)
 			b.holdsThePlannerToItsFields(t)
 			b.holdsThePlannerToTheNudge(t)
+			b.boundsTheKeysAnnotations(t)
 			if at.namespace == "argocd" { // it takes long, and the other's policies differ by names alone
 				t.Run("a full ConfigMap is steered", b.steersAFullConfigMap)
 				b.writesWhatOthersMadeLarge(t)
@@ -269,6 +270,30 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"what got in, and more":            {stands: func(cm *corev1.ConfigMap) { cm.Annotations["note"] = "\xff" }, change: func(cm *corev1.ConfigMap) { cm.Annotations["note"] = "\xff\xff" }, told: "invalid UTF-8"},
 		"a list that is started from anew": {stands: writers(2, 20<<10), change: func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
 	}, func(t *testing.T, w planWrite) { w.judge(t, b, b.person) })
+}
+
+// boundsTheKeysAnnotations: beyond 4200 nobody looks at whether they are UTF-8, so that there are no more.
+func (b *baseBed) boundsTheKeysAnnotations(t *testing.T) {
+	var key corev1.Secret
+	b.must(t, b.person.Get(t.Context(), client.ObjectKey{Namespace: b.namespace, Name: planKey}, &key))
+	for name, c := range map[string]struct {
+		notes map[string]string
+		more  string
+		told  string
+	}{
+		"4000":                         {notes: tiny(4000)},
+		"4000, one of them is no text": {tiny(4000), "\xff", "invalid UTF-8"},
+		"4300":                         {tiny(4300), "a", "metadata.annotations has more than 4200"},
+		"4300, one of them is no text": {tiny(4300), "\xff", "metadata.annotations has more than 4200"},
+	} {
+		t.Run("a key with annotations: "+name, func(t *testing.T) {
+			o := key.DeepCopy()
+			if o.Annotations = c.notes; c.more != "" {
+				o.Annotations["a1"] = c.more
+			}
+			told(t, b.person.Update(t.Context(), o, client.DryRunAll), c.told)
+		})
+	}
 }
 
 // steering are the annotations by which people steer, and the most bytes that each may have.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 )
 
 // TestPrometheusGetsATokenOfItsOwn beside the planner's, which no configuration may name.
@@ -23,10 +23,10 @@ func TestPrometheusGetsATokenOfItsOwn(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	const head = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\npoll: {prometheus: {http: {authorization: {credentials_file: "
-	if _, err := config.Parse([]byte(head + dir + "/token}}}}\n")); err != nil {
+	if _, err := configfile.Parse([]byte(head + dir + "/token}}}}\n")); err != nil {
 		t.Error(err)
 	}
-	if _, err := config.Parse([]byte(head + "/var/run/secrets/kubernetes.io/serviceaccount/token}}}}\n")); err == nil {
+	if _, err := configfile.Parse([]byte(head + "/var/run/secrets/kubernetes.io/serviceaccount/token}}}}\n")); err == nil {
 		t.Error("the planner's own token may be sent to Prometheus")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/poll"
 )
 
@@ -73,7 +73,7 @@ func TestTheRecordingRulesAreInstalledBesideBallast(t *testing.T) {
 
 // TestTheRecordingRulesRecordWhatPrometheusItselfEvaluates runs promtool over them.
 func TestTheRecordingRulesRecordWhatPrometheusItselfEvaluates(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/plan"
 )
 
@@ -125,7 +126,7 @@ func TestRetargetedEveryWebhookStillMatches(t *testing.T) {
 
 func TestRetargetedTheConfigurationNamesTheTarget(t *testing.T) {
 	in := decode(t, build(t, overlays()["retarget-example"]))
-	got, err := config.Parse([]byte(in.ConfigMaps["ballast-config"].Data["config.yaml"]))
+	got, err := configfile.Parse([]byte(in.ConfigMaps["ballast-config"].Data["config.yaml"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestRetargetedTheConfigurationNamesTheTarget(t *testing.T) {
 
 func TestOnesOwnConfigurationTakesThePlaceOfTheRetargetedOne(t *testing.T) {
 	in := decode(t, build(t, "testdata/own-config"))
-	got, err := config.Parse([]byte(in.ConfigMaps["ballast-config"].Data["config.yaml"]))
+	got, err := configfile.Parse([]byte(in.ConfigMaps["ballast-config"].Data["config.yaml"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestTheReadmesConfigurationParses(t *testing.T) {
 	if !found {
 		t.Fatal("README.md shows no config.yaml")
 	}
-	if _, err := config.Parse([]byte(file)); err != nil {
+	if _, err := configfile.Parse([]byte(file)); err != nil {
 		t.Errorf("%v in:\n%s", err, file)
 	}
 }

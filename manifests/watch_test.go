@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/watch"
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 )
 
 // The watch alone is one Deployment that may write nothing and read no Secret, with arguments that the command has.
@@ -62,7 +62,7 @@ func rulesOf(roles map[string]rbacv1.Role) map[string][]rbacv1.PolicyRule {
 
 // Prometheus' own promtool evaluates the four alerts, both ways.
 func TestTheWatchsAlertsFire(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/settings"
-	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 )
 
 // TestTheGuidesCommandsExist: what docs/quick-start.md, docs/runbooks.md and docs/recipes.md have people type.
@@ -53,7 +53,7 @@ func TestTheRecipesYAMLIsRead(t *testing.T) {
 		}
 		configured++
 		whole := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n" + block[1]
-		if _, err := config.Parse([]byte(whole), settings.CheckMetrics); err != nil {
+		if _, err := configfile.Parse([]byte(whole), settings.CheckMetrics); err != nil {
 			t.Errorf("%v in\n%s", err, block[1])
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/settings"
-	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/plan"
 )
 
@@ -79,7 +79,7 @@ func TestTheReadmesYAMLWorks(t *testing.T) {
 		}
 		data, _ := object["data"].(map[string]any)
 		if text, ok := data["config.yaml"].(string); ok {
-			if _, err := config.Parse([]byte(text), settings.CheckMetrics); err != nil {
+			if _, err := configfile.Parse([]byte(text), settings.CheckMetrics); err != nil {
 				t.Errorf("the README's configuration is refused: %v", err)
 			}
 		}

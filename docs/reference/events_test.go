@@ -23,7 +23,7 @@ type told struct {
 
 // meanings are those of names whose words are made up when they are told.
 var meanings = map[string]string{
-	"ChangeBlocked": "a change of sizes, or of the number of replicas, waits: since when, why, and what would be otherwise",
+	"ChangeBlocked": "a change of sizes, of the number of replicas, or of where clusters are, waits: since when, why, and what would be otherwise",
 	"CordonRefused": "an entry of the annotation cordon cannot be read", "Doubled": "several pods reconcile one cluster", "OwnerAstray": "a cluster is with another replica than its plan and its Secret say, for 5 min", "PodsUnseen": "what the pods say of themselves cannot be read",
 	"MemoryUnknown": "what a replica has of memory, or what clusters take of it, is not known", "MemoryShort": "a replica has not the memory for its clusters, and no plan mends it",
 	"GroupLeaves": "a group leaves out clusters that it selects, and why", "RebaseRefused": "references are not taken anew, or back, and why",
@@ -32,6 +32,7 @@ var meanings = map[string]string{
 	"Refused":      "no candidate fits the configuration", "RollbackRefused": "the plan that a person asks for cannot be gone back to", "Shrunk": "more clusters are gone at once than is believed",
 	"Unwell": "a replica is unwell, and why", "RolloutFinished": "a rollout ended as wanted", "BudgetTooSmall": "what is to move never finds room in change.moves.rate",
 	"RolloutTurnedBack": "a stage passed its deadline, and the way back begins", "RolloutReverted": "the way back ended", "RolloutGaveUp": "a rollout ended where it was",
+	"PodRefused":  "no pod is made for a replica, or a LimitRange or ResourceQuota refuses its size: it is given up for the time being",
 	"PlanForeign": "the plan that stood was written by nobody who has this installation's key", "PlanBroken": "the plan that stood does not match its digest", "PlanOlder": "the plan that stood was an older one",
 }
 

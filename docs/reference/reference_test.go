@@ -119,7 +119,7 @@ func statusPage(t *testing.T) string {
 		"Nothing in ballast goes by it: `ballast status` and people's tools do.\n\n## Conditions\n\nIn the words of Kubernetes' conditions: `type`, `status` (True, False, Unknown), `reason`, " +
 		"`message`, `lastTransitionTime`.\n\n" + table([]string{"type", "True says"}, constants(t, file, "Type")) +
 		"\n## Reasons\n\nBeside these Planning has the kind of the problem that keeps the plan, and Progressing the stage of the rollout.\n\n" +
-		table([]string{"reason", "meaning"}, constants(t, file, "Reason"))
+		table([]string{"reason", "meaning"}, constants(t, file, "ConditionReason"))
 }
 
 // written is a type as the document's reader knows it.

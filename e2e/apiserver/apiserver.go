@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 )
 
 // Start starts them until the test ends, on the binaries that the plane builds once. The client that comes of the
@@ -41,13 +41,10 @@ func (s *Shared) Start(t testing.TB) *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.env == nil {
-		binaries, err := plane.Build(t.Context(), os.Stderr)
+		env, err := newEnvironment(t)
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir,
-			ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute}
-		env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
 		if s.config, err = env.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -55,6 +52,17 @@ func (s *Shared) Start(t testing.TB) *rest.Config {
 		s.env = env
 	}
 	return rest.CopyConfig(s.config)
+}
+
+// newEnvironment is of the binaries that the plane builds once.
+func newEnvironment(t testing.TB) (*envtest.Environment, error) {
+	binaries, err := assets.Build(t.Context(), os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute}
+	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
+	return env, nil
 }
 
 // Stop stops them if they were started.

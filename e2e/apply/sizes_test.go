@@ -58,6 +58,7 @@ func TestARunningPodIsSized(t *testing.T) {
 	s.Run("what its node makes of it is seen, and not asked for again", func(t *testing.T) { s.nodes(t) })
 	s.Run("what Kubernetes refuses is told", func(t *testing.T) { s.refused(t, owner) })
 	s.Run("the planner sizes no other pod", func(t *testing.T) { s.bounded(t) })
+	s.Run("a pod that a LimitRange refuses comes with its template's size", func(t *testing.T) { s.limited(t, owner) })
 	s.Run("where the template is held, it is written", func(t *testing.T) { s.template(t, set) })
 }
 

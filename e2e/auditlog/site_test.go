@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/plan"
 	"ballast/webhook"
 	"ballast/webhook/auditlog"
@@ -48,7 +48,7 @@ type site struct {
 
 func startSite(t *testing.T) *site {
 	t.Helper()
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -85,7 +85,7 @@ var _ = Describe("with a token in each of many Secrets", Ordered, ContinueOnFail
 
 func (w *world) start(ctx context.Context) {
 	GinkgoHelper()
-	binaries, err := plane.Build(ctx, GinkgoWriter)
+	binaries, err := assets.Build(ctx, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	ballast := GinkgoT().TempDir() + "/ballast"
 	Expect(site.BuildBallast(ctx, ballast, false)).To(Succeed())

@@ -123,7 +123,8 @@ func withVPA(t *testing.T, w *world) {
 		"spec": map[string]any{"targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": controller},
 			"updatePolicy": map[string]any{"updateMode": "Off"}},
 		"status": map[string]any{"recommendation": map[string]any{"containerRecommendations": []any{
-			map[string]any{"containerName": "c", "target": map[string]any{"cpu": "250m", "memory": "262144k"}}}}}}}
+			map[string]any{"containerName": "c", "target": map[string]any{"cpu": "250m", "memory": "262144k"}}}},
+			"conditions": []any{map[string]any{"type": "RecommendationProvided", "status": "True"}}}}}
 	w.create(vpa)
 	w.may(rbacv1.PolicyRule{APIGroups: []string{"autoscaling.k8s.io"}, Resources: []string{"verticalpodautoscalers"}, Verbs: []string{"list"}})
 	want := inputs.Surroundings{VPA: &inputs.Recommendation{At: noon, Name: "advice", Target: map[string]float64{"cpu": 0.25, "memory": 262144000},

@@ -133,6 +133,7 @@ func TestTheShippedWebhooks(t *testing.T) {
 	}{
 		{"a probe comes on new connections", comesOnNewConnections},
 		{"a changed configuration is found", findsAChangedConfiguration},
+		{"who leads the webhook's calls away answers nothing", answersNothing},
 		{"each webhook that is not there is found", findsEachThatIsNotThere},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/controller"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -96,7 +97,7 @@ func shippedConfig(t *testing.T, mode plan.Mode, url string) config.PlannerConfi
 	}
 	text = strings.Replace(text, "mode: Observe\n", fmt.Sprintf("mode: %s\n", mode), 1)
 	text += fmt.Sprintf("poll: {prometheus: {url: %q}}\n", url)
-	c, err := config.Parse([]byte(text))
+	c, err := configfile.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
-	"ballast/e2e/plane"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -49,16 +50,16 @@ func (s *story) live(ctx context.Context) error {
 	return s.grow(ctx, w)
 }
 
-func (s *story) buildArgoCD(ctx context.Context) (argocd plane.ArgoCD, err error) {
+func (s *story) buildArgoCD(ctx context.Context) (argocd assets.ArgoCD, err error) {
 	now := &lastLine{text: "looking for Argo CD's application-controller in the build cache"}
 	stop := s.out.ticking(now.String)
-	argocd, err = plane.BuildArgoCD(ctx, now)
+	argocd, err = assets.BuildArgoCD(ctx, now)
 	stop(err == nil)
 	return argocd, err
 }
 
 // startLive brings up a second control plane beside the first.
-func (s *story) startLive(ctx context.Context, argocd plane.ArgoCD) (w *gaps.Site, err error) {
+func (s *story) startLive(ctx context.Context, argocd assets.ArgoCD) (w *gaps.Site, err error) {
 	dir := filepath.Join(s.dir, "live")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the second plane's folder: %w", err)
@@ -189,7 +190,7 @@ func (s *story) grow(ctx context.Context, w *gaps.Site) error {
 	return s.measured(tl, before, after)
 }
 
-func (s *story) measured(tl gaps.Timeline, before, after map[string]string) error {
+func (s *story) measured(tl timeline.Timeline, before, after map[string]string) error {
 	var without []time.Duration
 	rows := [][]string{{"CLUSTER", "FROM", "TO", "WITHOUT AN OWNER"}}
 	for _, a := range tl.Accounts() {
@@ -210,15 +211,15 @@ func (s *story) measured(tl gaps.Timeline, before, after map[string]string) erro
 	switch {
 	case len(without) == 0:
 		return errors.New("no cluster moved to the new replica")
-	case gaps.Longest(without) > longestGap, gaps.Median(without) > medianGap:
+	case timeline.Longest(without) > longestGap, timeline.Median(without) > medianGap:
 		return fmt.Errorf("clusters were without an owner for %s at the median and %s at most, want at most %s and %s",
-			gaps.Median(without), gaps.Longest(without), medianGap, longestGap)
+			timeline.Median(without), timeline.Longest(without), medianGap, longestGap)
 	case len(tl.Restarts()) > 0:
 		return fmt.Errorf("pods restarted: %v", tl.Restarts())
 	}
 	slices.Sort(without)
 	s.passed("%d clusters moved, each without an owner for %s at the median, %s at most", len(without),
-		gaps.Median(without).Round(time.Millisecond), gaps.Longest(without).Round(time.Millisecond))
+		timeline.Median(without).Round(time.Millisecond), timeline.Longest(without).Round(time.Millisecond))
 	s.passed("%d clusters did not move and noticed nothing; no replica restarted", len(after)-len(without))
 	return nil
 }

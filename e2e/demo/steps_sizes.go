@@ -15,6 +15,7 @@ import (
 
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 	"ballast/planner/plan"
 )
@@ -40,7 +41,7 @@ func requests(apps int) corev1.ResourceList {
 func sizesConfig(w *gaps.Site) map[string]any {
 	c := liveConfig(w, liveAfter)
 	c["change"].(map[string]any)["moves"] = map[string]any{"mode": "Off", "rate": []any{}}
-	c["size"] = map[string]any{"policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
+	c["size"] = map[string]any{"interval": "0s", "policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
 		"list": "requests", "resource": "memory", "slope": strconv.Itoa(perApp), "input": "apps"}}}}}
 	return c
 }
@@ -133,7 +134,7 @@ func (s *story) giveMore(ctx context.Context, w *gaps.Site) error {
 		return err
 	}
 	of := fleet.Workload + "-" + strconv.Itoa(growsReplica)
-	at := slices.IndexFunc(w.Clusters, func(c gaps.Cluster) bool { return owners[c.Name] == of })
+	at := slices.IndexFunc(w.Clusters, func(c timeline.Cluster) bool { return owners[c.Name] == of })
 	if at < 0 {
 		return fmt.Errorf("%s has no cluster: owners are %v", of, owners)
 	}

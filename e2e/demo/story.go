@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -26,7 +26,7 @@ type story struct {
 	seed uint64
 
 	bin      string // the control plane's binaries, kubectl among them
-	binaries plane.Binaries
+	binaries assets.Binaries
 	site     *site.Site
 	second   *gaps.Site // the control plane of the last step
 	alice    string     // her kubeconfig: she works in Argo CD's namespace
@@ -78,11 +78,11 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 // build makes the control plane's binaries, once a machine, and ballast.
-func (s *story) build(ctx context.Context) (binaries plane.Binaries, err error) {
+func (s *story) build(ctx context.Context) (binaries assets.Binaries, err error) {
 	s.out.heading("What it needs")
 	now := &lastLine{text: "looking for a control plane in the build cache"}
 	stop := s.out.ticking(now.String)
-	binaries, err = plane.Build(ctx, now)
+	binaries, err = assets.Build(ctx, now)
 	stop(err == nil)
 	if err != nil {
 		return binaries, err
@@ -114,7 +114,7 @@ func (l *lastLine) String() string {
 }
 
 // start brings up the control plane and what ballast expects to find, but ballast.
-func (s *story) start(ctx context.Context, binaries plane.Binaries) error {
+func (s *story) start(ctx context.Context, binaries assets.Binaries) error {
 	log, err := os.Create(s.dir + "/plane.log")
 	if err != nil {
 		return fmt.Errorf("making the plane's log: %w", err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps/timeline"
 )
 
 // Pod is the name of the application-controller's pod of that ordinal.
@@ -96,7 +97,7 @@ func (s *Site) Kill(ctx context.Context, pod string) error {
 	if err := s.Plane.KillPod(ctx, s.Fleet.Namespace, pod); err != nil {
 		return err
 	}
-	s.logs.add(Event{At: time.Now(), Pod: pod, Kind: Ended})
+	s.logs.add(timeline.Event{At: time.Now(), Pod: pod, Kind: timeline.Ended})
 	return nil
 }
 
@@ -173,10 +174,10 @@ func (s *Site) untaken(ctx context.Context, to map[string]int, patience time.Dur
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var names []string
-	err := s.wait(short, func(t Timeline) error {
+	err := s.wait(short, func(t timeline.Timeline) error {
 		names = names[:0]
 		for _, c := range t.Clusters {
-			if ordinal, moves := to[c.Name]; moves && !t.holds(Pod(ordinal), c) {
+			if ordinal, moves := to[c.Name]; moves && !t.Holds(Pod(ordinal), c) {
 				names = append(names, c.Name)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -110,7 +111,7 @@ func (s *Site) followClaims(ctx context.Context) error {
 		}
 		for pod, slot := range now {
 			if had, before := known[pod]; before && had != slot {
-				s.logs.add(Event{At: time.Now(), Pod: pod, Kind: Claimed, Shard: slot})
+				s.logs.add(timeline.Event{At: time.Now(), Pod: pod, Kind: timeline.Claimed, Shard: slot})
 			}
 			known[pod] = slot
 		}

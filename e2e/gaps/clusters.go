@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps/timeline"
 )
 
 var applications = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
@@ -62,7 +63,7 @@ func (s *Site) addClusters(ctx context.Context) error {
 }
 
 // AddApplication makes an Application of that name that deploys into a cluster.
-func (s *Site) AddApplication(ctx context.Context, c Cluster, name string) error {
+func (s *Site) AddApplication(ctx context.Context, c timeline.Cluster, name string) error {
 	app := application(s.Fleet.Namespace, name, c)
 	if _, err := s.objects.Resource(applications).Namespace(s.Fleet.Namespace).Create(ctx, app, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating application %q: %w", name, err)
@@ -107,7 +108,7 @@ func (s *Site) clusterConfig(token string) ([]byte, error) {
 	return config, nil
 }
 
-func application(namespace, name string, c Cluster) *unstructured.Unstructured {
+func application(namespace, name string, c timeline.Cluster) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
 		"metadata": map[string]any{"name": name, "namespace": namespace},

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -51,7 +52,7 @@ func newReplica(t *testing.T, s *Site) {
 	onlyMoved(t, tl, nil)
 	known := 0
 	for _, e := range tl.Events {
-		if e.Pod == Pod(2) && e.Kind == Assigned {
+		if e.Pod == Pod(2) && e.Kind == timeline.Assigned {
 			known++
 		}
 	}
@@ -111,7 +112,7 @@ func shrink(t *testing.T, s *Site) {
 }
 
 // inWaves moves four clusters at a time, each when its last refresh is over.
-func (s *Site) inWaves(ctx context.Context, moving []Cluster, to map[string]int) error {
+func (s *Site) inWaves(ctx context.Context, moving []timeline.Cluster, to map[string]int) error {
 	for clusters := range slices.Chunk(moving, 4) {
 		wave := map[string]int{}
 		for _, c := range clusters {
@@ -129,9 +130,9 @@ func (s *Site) inWaves(ctx context.Context, moving []Cluster, to map[string]int)
 
 func underTheBars(t *testing.T, gaps []time.Duration) {
 	t.Helper()
-	t.Logf("%d moves, gap median %s, longest %s", len(gaps), Median(gaps), Longest(gaps))
-	if Median(gaps) > medianGap || Longest(gaps) > longestGap {
-		t.Errorf("gaps: got median %s, longest %s, want at most %s and %s", Median(gaps), Longest(gaps), medianGap, longestGap)
+	t.Logf("%d moves, gap median %s, longest %s", len(gaps), timeline.Median(gaps), timeline.Longest(gaps))
+	if timeline.Median(gaps) > medianGap || timeline.Longest(gaps) > longestGap {
+		t.Errorf("gaps: got median %s, longest %s, want at most %s and %s", timeline.Median(gaps), timeline.Longest(gaps), medianGap, longestGap)
 	}
 }
 
@@ -140,7 +141,7 @@ func lose(t *testing.T, s *Site) {
 	lost := assign(owned(t, s, 1), 1)
 	tl := window(t, s, func() error { return errors.Join(s.Kill(t.Context(), Pod(1)), s.WaitOwned(t.Context(), lost)) })
 	gaps := lostAndFound(t, tl, lost)
-	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), Longest(gaps))
+	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), timeline.Longest(gaps))
 	if restarts := tl.Restarts(); !maps.Equal(restarts, map[string]int{Pod(1): 1}) {
 		t.Errorf("restarts: got %v", restarts)
 	}
@@ -164,11 +165,11 @@ func crash(t *testing.T, s *Site) {
 		return errors.Join(err, s.WaitOwned(t.Context(), lost))
 	})
 	gaps := lostAndFound(t, tl, lost)
-	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), Longest(gaps))
+	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), timeline.Longest(gaps))
 }
 
 // lostAndFound gives the gaps of the clusters that came back to their owner; the others were not touched.
-func lostAndFound(t *testing.T, tl Timeline, lost map[string]int) []time.Duration {
+func lostAndFound(t *testing.T, tl timeline.Timeline, lost map[string]int) []time.Duration {
 	t.Helper()
 	var gaps []time.Duration
 	for _, a := range tl.Accounts() {

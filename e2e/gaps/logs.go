@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -22,24 +23,24 @@ type logs struct {
 
 	mu     sync.Mutex
 	read   map[string]int64 // bytes, by file
-	events []Event
+	events []timeline.Event
 }
 
 // Timeline is what the logs tell of a window so far.
-func (s *Site) Timeline(from, to time.Time) (Timeline, error) {
+func (s *Site) Timeline(from, to time.Time) (timeline.Timeline, error) {
 	events, err := s.logs.all()
-	return Timeline{From: from, To: to, Clusters: s.Clusters, Events: events}, err
+	return timeline.Timeline{From: from, To: to, Clusters: s.Clusters, Events: events}, err
 }
 
 // add takes an event that no process tells of.
-func (l *logs) add(e Event) {
+func (l *logs) add(e timeline.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
 }
 
 // all reads what is new. Events of different pods are merged by their time, which is of one clock.
-func (l *logs) all() ([]Event, error) {
+func (l *logs) all() ([]timeline.Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	files, err := filepath.Glob(l.path(fleet.Workload + "-*"))
@@ -51,7 +52,7 @@ func (l *logs) all() ([]Event, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(l.events, func(a, b Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Pod, b.Pod)) })
+	slices.SortStableFunc(l.events, func(a, b timeline.Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Pod, b.Pod)) })
 	return slices.Clone(l.events), nil
 }
 
@@ -65,7 +66,7 @@ func (l *logs) follow(file string) error {
 		return fmt.Errorf("reading a log on: %w", err)
 	}
 	pod := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	n, err := ReadEvents(pod, f, func(e Event) { l.events = append(l.events, e) })
+	n, err := timeline.ReadEvents(pod, f, func(e timeline.Event) { l.events = append(l.events, e) })
 	if l.read == nil {
 		l.read = map[string]int64{}
 	}
@@ -75,7 +76,7 @@ func (l *logs) follow(file string) error {
 
 // WaitSynced returns when each cluster has exactly one owner, which has synced it.
 func (s *Site) WaitSynced(ctx context.Context) error {
-	return s.wait(ctx, func(t Timeline) error {
+	return s.wait(ctx, func(t timeline.Timeline) error {
 		for _, c := range s.Clusters {
 			if _, err := t.Owner(c); err != nil {
 				return err
@@ -88,7 +89,7 @@ func (s *Site) WaitSynced(ctx context.Context) error {
 // WaitOwned returns when each of these clusters has only the replica of that ordinal for its owner, which has synced
 // it.
 func (s *Site) WaitOwned(ctx context.Context, by map[string]int) error {
-	return s.wait(ctx, func(t Timeline) error {
+	return s.wait(ctx, func(t timeline.Timeline) error {
 		for _, c := range s.Clusters {
 			ordinal, asked := by[c.Name]
 			if !asked {
@@ -107,8 +108,8 @@ func (s *Site) WaitOwned(ctx context.Context, by map[string]int) error {
 }
 
 // WaitEvent returns when the logs have such an event since that time.
-func (s *Site) WaitEvent(ctx context.Context, since time.Time, like Event) error {
-	return s.wait(ctx, func(t Timeline) error {
+func (s *Site) WaitEvent(ctx context.Context, since time.Time, like timeline.Event) error {
+	return s.wait(ctx, func(t timeline.Timeline) error {
 		for _, e := range t.Events {
 			if at := e.At; !at.Before(since) {
 				if e.At = like.At; e == like {
@@ -121,7 +122,7 @@ func (s *Site) WaitEvent(ctx context.Context, since time.Time, like Event) error
 }
 
 // wait asks the logs as they are until there is no error.
-func (s *Site) wait(ctx context.Context, check func(Timeline) error) error {
+func (s *Site) wait(ctx context.Context, check func(timeline.Timeline) error) error {
 	return site.Poll(ctx, func(context.Context) error {
 		now := time.Now()
 		t, err := s.Timeline(now, now)

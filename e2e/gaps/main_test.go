@@ -11,17 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
+	"ballast/e2e/gaps/timeline"
 )
 
 // start brings up a site for a test, which ends with it.
 func start(t *testing.T, o Options) *Site {
 	t.Helper()
 	var err error
-	if o.Binaries, err = plane.Build(t.Context(), os.Stderr); err != nil {
+	if o.Binaries, err = assets.Build(t.Context(), os.Stderr); err != nil {
 		t.Fatal(err)
 	}
-	if o.ArgoCD, err = plane.BuildArgoCD(t.Context(), os.Stderr); err != nil {
+	if o.ArgoCD, err = assets.BuildArgoCD(t.Context(), os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	o.Log = os.Stderr
@@ -51,7 +52,7 @@ func keepLogs(t *testing.T, s *Site) {
 }
 
 // window runs something and gives its timeline.
-func window(t *testing.T, s *Site, do func() error) Timeline {
+func window(t *testing.T, s *Site, do func() error) timeline.Timeline {
 	t.Helper()
 	from := time.Now()
 	if err := do(); err != nil {
@@ -65,14 +66,14 @@ func window(t *testing.T, s *Site, do func() error) Timeline {
 }
 
 // owned are the clusters of a replica by the logs, by name.
-func owned(t *testing.T, s *Site, ordinal int) []Cluster {
+func owned(t *testing.T, s *Site, ordinal int) []timeline.Cluster {
 	t.Helper()
 	now := time.Now()
 	tl, err := s.Timeline(now, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var clusters []Cluster
+	var clusters []timeline.Cluster
 	for _, c := range s.Clusters {
 		owner, err := tl.Owner(c)
 		if err != nil {
@@ -86,7 +87,7 @@ func owned(t *testing.T, s *Site, ordinal int) []Cluster {
 }
 
 // assign deals clusters out to replicas in turn.
-func assign(clusters []Cluster, ordinals ...int) map[string]int {
+func assign(clusters []timeline.Cluster, ordinals ...int) map[string]int {
 	to := map[string]int{}
 	for i, c := range clusters {
 		to[c.Name] = ordinals[i%len(ordinals)]
@@ -99,13 +100,13 @@ const longestDoubled = time.Second
 
 // onlyMoved fails for each cluster that should not have been touched but was, and for each that had two owners for too long;
 // it gives the gaps of those that moved.
-func onlyMoved(t *testing.T, tl Timeline, moved map[string]int) []time.Duration {
+func onlyMoved(t *testing.T, tl timeline.Timeline, moved map[string]int) []time.Duration {
 	t.Helper()
 	var gaps []time.Duration
 	for _, a := range tl.Accounts() {
 		to, moves := moved[a.Cluster]
 		switch {
-		case slices.ContainsFunc(a.Doubled, func(s Span) bool { return s.Length() > longestDoubled }):
+		case slices.ContainsFunc(a.Doubled, func(s timeline.Span) bool { return s.Length() > longestDoubled }):
 			t.Errorf("cluster %q had two owners: %+v", a.Cluster, a)
 		case a.Touched != moves:
 			t.Errorf("cluster %q: touched %t, want %t: %+v", a.Cluster, a.Touched, moves, a)
@@ -122,7 +123,7 @@ func onlyMoved(t *testing.T, tl Timeline, moved map[string]int) []time.Duration 
 }
 
 // keep writes a timeline's picture among the test's artifacts.
-func keep(t *testing.T, tl Timeline, title string) {
+func keep(t *testing.T, tl timeline.Timeline, title string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "timeline.svg"), tl.SVG(title), 0o644); err != nil {
 		t.Error(err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/e2e/gaps/timeline"
 )
 
 // nudgeLater moves one cluster after the other to the other replica, the nudge sent that long after the answer to the write. The
@@ -36,8 +38,8 @@ func nudgeLater(t *testing.T, s *Site) {
 			gaps = append(gaps, onlyMoved(t, tl, to)...)
 			turn++
 		}
-		t.Logf("nudged %s after the write: %d moves, %d nudges were lost, gap median %s, longest %s", later, len(gaps), repeated, Median(gaps), Longest(gaps))
-		if longest := Longest(gaps); longest > later+longestGap {
+		t.Logf("nudged %s after the write: %d moves, %d nudges were lost, gap median %s, longest %s", later, len(gaps), repeated, timeline.Median(gaps), timeline.Longest(gaps))
+		if longest := timeline.Longest(gaps); longest > later+longestGap {
 			t.Errorf("the longest gap with a nudge after %s: got %s", later, longest)
 		}
 	}
@@ -50,7 +52,7 @@ func nudgeTooEarly(t *testing.T, s *Site) {
 	c, other := mine[0], mine[1:2]
 	err := s.Nudge(ctx, c.Name)
 	if err == nil {
-		err = s.WaitEvent(ctx, from, Event{Pod: Pod(0), Kind: Refreshed, Application: c.Name})
+		err = s.WaitEvent(ctx, from, timeline.Event{Pod: Pod(0), Kind: timeline.Refreshed, Application: c.Name})
 	}
 	if err == nil {
 		err = s.waitRefreshed(ctx, c)
@@ -79,7 +81,7 @@ func nudgePending(t *testing.T, s *Site) {
 	const nobody = 9
 	err := s.SetShard(ctx, c.Name, nobody)
 	if err == nil {
-		err = s.WaitEvent(ctx, from, Event{Pod: Pod(1), Kind: Invalidated, Server: c.Server})
+		err = s.WaitEvent(ctx, from, timeline.Event{Pod: Pod(1), Kind: timeline.Invalidated, Server: c.Server})
 	}
 	if err == nil {
 		err = s.annotate(ctx, c.Name, "normal")
@@ -91,7 +93,7 @@ func nudgePending(t *testing.T, s *Site) {
 		err = s.SetShard(ctx, c.Name, 0)
 	}
 	if err == nil {
-		err = s.WaitEvent(ctx, from, Event{Pod: Pod(0), Kind: Changed, Server: c.Server, Shard: 0})
+		err = s.WaitEvent(ctx, from, timeline.Event{Pod: Pod(0), Kind: timeline.Changed, Server: c.Server, Shard: 0})
 	}
 	if err == nil {
 		err = s.annotate(ctx, c.Name, "normal")
@@ -108,7 +110,7 @@ func nudgePending(t *testing.T, s *Site) {
 	}
 }
 
-func unowned(t *testing.T, s *Site, c Cluster) {
+func unowned(t *testing.T, s *Site, c timeline.Cluster) {
 	t.Helper()
 	now := time.Now()
 	tl, err := s.Timeline(now, now)
@@ -121,8 +123,8 @@ func unowned(t *testing.T, s *Site, c Cluster) {
 }
 
 // waitRefreshed returns when Argo CD has taken the request away.
-func (s *Site) waitRefreshed(ctx context.Context, c Cluster) error {
-	return s.wait(ctx, func(Timeline) error {
+func (s *Site) waitRefreshed(ctx context.Context, c timeline.Cluster) error {
+	return s.wait(ctx, func(timeline.Timeline) error {
 		app, err := s.objects.Resource(applications).Namespace(s.Fleet.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
 		if err == nil && app.GetAnnotations()[refresh] != "" {
 			err = errors.New("the refresh is pending")

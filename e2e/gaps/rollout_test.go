@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -47,7 +48,7 @@ func defaultGrows(t *testing.T, s *Site) {
 		}
 	}
 	t.Logf("default, 2 to 3 replicas in %s: without an owner median %s, longest %s; with two median %s, longest %s",
-		tl.To.Sub(tl.From), Median(unowned), Longest(unowned), Median(doubled), Longest(doubled))
+		tl.To.Sub(tl.From), timeline.Median(unowned), timeline.Longest(unowned), timeline.Median(doubled), timeline.Longest(doubled))
 }
 
 // x0yShrinks: no pod is left when the shards are written, so no two ever own a cluster.
@@ -76,14 +77,14 @@ func x0yShrinks(t *testing.T, s *Site) {
 		}
 	}
 	t.Logf("x0y, 3 to 2 replicas in %s: drained in %s, shards written in %s, pods ready again in %s; without an owner median %s, longest %s",
-		tl.To.Sub(tl.From), drained.Sub(tl.From), restored.Sub(drained), tl.To.Sub(restored), Median(unowned), Longest(unowned))
+		tl.To.Sub(tl.From), drained.Sub(tl.From), restored.Sub(drained), tl.To.Sub(restored), timeline.Median(unowned), timeline.Longest(unowned))
 }
 
 // ownStart is what an application-controller takes from its first line to its last cluster's "Start syncing cluster", on a
 // busy machine: 0.3 s on an idle one.
 const ownStart = 10 * time.Second
 
-func total(spans []Span) time.Duration {
+func total(spans []timeline.Span) time.Duration {
 	var d time.Duration
 	for _, s := range spans {
 		d += s.Length()

@@ -11,15 +11,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
 // Options make a site.
 type Options struct {
-	Binaries plane.Binaries
-	ArgoCD   plane.ArgoCD
+	Binaries assets.Binaries
+	ArgoCD   assets.ArgoCD
 	Ballast  string // the command's file, as site.BuildBallast made it; empty where ballast is not installed
 
 	Replicas           int // application-controllers to begin with; default 2
@@ -41,7 +42,7 @@ type Options struct {
 // only.
 type Site struct {
 	*site.Site
-	Clusters []Cluster // by name
+	Clusters []timeline.Cluster // by name
 
 	options Options
 	objects dynamic.Interface
@@ -102,7 +103,7 @@ func (s *Site) install(ctx context.Context) error {
 		return err
 	}
 	for i, name := range s.Fleet.Names() {
-		s.Clusters = append(s.Clusters, Cluster{Name: name, Server: s.gates.urls[i]})
+		s.Clusters = append(s.Clusters, timeline.Cluster{Name: name, Server: s.gates.urls[i]})
 	}
 	if err := s.installController(ctx); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 )
 
 // Views answers whose clusters are by Argo CD's own sharding package, which runs in a process of its own: the command
@@ -64,7 +64,7 @@ type ViewSecret struct {
 }
 
 // StartViews starts the process. It ends with Close, and with this process whatever happens to it: its input ends then.
-func StartViews(ctx context.Context, argocd plane.ArgoCD) (*Views, error) {
+func StartViews(ctx context.Context, argocd assets.ArgoCD) (*Views, error) {
 	cmd := exec.CommandContext(ctx, argocd.Views())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
 )
 
 func startViews(t *testing.T) *Views {
 	t.Helper()
-	argocd, err := plane.BuildArgoCD(t.Context(), os.Stderr)
+	argocd, err := assets.BuildArgoCD(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/webhook"
 	"ballast/webhook/intake"
 	"ballast/webhook/source"
@@ -69,7 +69,7 @@ func (s *Site) Asked() int64 { return s.asked.Load() }
 // Start starts everything until the test ends.
 func Start(t testing.TB, o Options) *Site {
 	t.Helper()
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	must(t, err)
 	shipped := build(t)
 	s := &Site{t: t, env: &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}}

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"ballast/certs"
-	"ballast/e2e/plane"
+	"ballast/e2e/plane/network"
 	"ballast/e2e/site"
 )
 
@@ -25,12 +25,12 @@ func failures(w *world, closed bool) {
 	}, NodeTimeout(2*time.Minute))
 
 	It("bears that no webhook pod can be reached", func(ctx SpecContext) {
-		w.Plane.Proxy().Refuse(plane.AllPods)
-		DeferCleanup(func() { w.Plane.Proxy().Allow(plane.AllPods) })
+		w.Plane.Proxy().Refuse(network.AllPods)
+		DeferCleanup(func() { w.Plane.Proxy().Allow(network.AllPods) })
 		w.expectBystandersPass(ctx)
 		w.expectAway(ctx, closed)
 		since := time.Now()
-		w.Plane.Proxy().Allow(plane.AllPods)
+		w.Plane.Proxy().Allow(network.AllPods)
 		w.recovered(ctx, since, "no pod was reached")
 		w.expectHealed(ctx)
 	}, SpecTimeout(2*time.Minute))

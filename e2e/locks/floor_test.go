@@ -8,14 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"ballast/e2e/plane/network"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"ballast/e2e/plane"
 )
 
 // The plan's head as rollout live has it, and what a Secret without a valid shard is told.
@@ -30,8 +30,8 @@ func floor(w *world) {
 	It("refuses a cluster Secret without a shard while the webhook is away", func(ctx SpecContext) {
 		w.install(ctx, selfSignedInstallation("floor"))
 		w.enforces(ctx)
-		w.Plane.Proxy().Refuse(plane.AllPods)
-		DeferCleanup(func() { w.Plane.Proxy().Allow(plane.AllPods) })
+		w.Plane.Proxy().Refuse(network.AllPods)
+		DeferCleanup(func() { w.Plane.Proxy().Allow(network.AllPods) })
 		Eventually(func() error { _, err := w.tryShard(ctx, wrong, metav1.DryRunAll); return err }).Should(HaveOccurred()) // it is in force
 		newcomer := w.Fleet.Secret(w.Fleet.Another("newcomer"))
 		Expect(w.Apply(ctx, "", newcomer)).To(MatchError(ContainSubstring(told + "3, or no replica owns this cluster")))

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -67,7 +67,7 @@ var _ = Describe("ballast", Ordered, func() {
 // start brings Argo CD up, and leaves cert-manager's CRDs behind without anybody who acts on them.
 func (w *world) start(ctx context.Context) {
 	GinkgoHelper()
-	binaries, err := plane.Build(ctx, GinkgoWriter)
+	binaries, err := assets.Build(ctx, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	ballast := GinkgoT().TempDir() + "/ballast"
 	Expect(site.BuildBallast(ctx, ballast, false)).To(Succeed())

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"ballast/certs"
-	"ballast/e2e/plane"
+	"ballast/e2e/plane/network"
 	"ballast/e2e/site"
 )
 
@@ -84,7 +84,7 @@ func selfSigned(w *world) {
 	It("rotates the leaf and the CA without a failed write", func(ctx SpecContext) {
 		Eventually(func() int { return w.trusted(ctx) }).Should(Equal(1))
 		writing := w.startWriting(ctx)
-		connections := w.Plane.Proxy().Connections(plane.AllPods)
+		connections := w.Plane.Proxy().Connections(network.AllPods)
 
 		w.expectRenewed(ctx, "the leaf", certs.LeafTLS, func() {})
 		w.expectRenewed(ctx, "the CA", certs.CASecret, func() {
@@ -93,7 +93,7 @@ func selfSigned(w *world) {
 		writes, failed := writing()
 		Expect(failed).To(BeEmpty())
 		Expect(w.certificateProblems(ctx)).To(BeEmpty())
-		dialled := w.Plane.Proxy().Connections(plane.AllPods) - connections
+		dialled := w.Plane.Proxy().Connections(network.AllPods) - connections
 		Expect(dialled).To(BeNumerically(">=", 2), "each caBundle makes the API server dial anew")
 		AddReportEntry("rotation", fmt.Sprintf("%d writes, none failed, over %d connections", writes, dialled), ReportEntryVisibilityAlways)
 	}, SpecTimeout(3*time.Minute))

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/e2e/site"
 )
 
@@ -44,7 +44,7 @@ func built(t *testing.T) string {
 func TestANewcomerWithKustomize(t *testing.T) { walkIt(t, kustomize()) }
 
 func TestANewcomerWithHelm(t *testing.T) {
-	command, err := plane.BuildHelm(t.Context(), os.Stderr)
+	command, err := assets.BuildHelm(t.Context(), os.Stderr)
 	must(t, err)
 	walkIt(t, helm(command))
 }

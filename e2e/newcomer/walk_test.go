@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 	"ballast/manifests/folder"
 )
@@ -35,7 +35,7 @@ type walk struct {
 	*site.Site
 	way         way
 	ballast     string // the command's file
-	argocd      plane.ArgoCD
+	argocd      assets.ArgoCD
 	alice, bob  string // kubeconfigs: she works in Argo CD's namespace, he may only read there
 	inputs      string // the cycle that was saved before anything was installed
 	moved       string // the cluster that is pinned
@@ -113,9 +113,9 @@ func start(t *testing.T, by way) *walk {
 		must(t, err)
 	}
 	w := &walk{way: by, ballast: built(t), inputs: filepath.Join(t.TempDir(), "inputs.json"), moved: "stage-us-1"}
-	binaries, err := plane.Build(ctx, os.Stderr)
+	binaries, err := assets.Build(ctx, os.Stderr)
 	must(t, err)
-	w.argocd, err = plane.BuildArgoCD(ctx, os.Stderr)
+	w.argocd, err = assets.BuildArgoCD(ctx, os.Stderr)
 	must(t, err)
 	w.Site, err = site.Start(context.WithoutCancel(ctx), site.Options{Binaries: binaries, Ballast: w.ballast, Fleet: fleet.Options{Seed: 1}, Log: io.Discard})
 	must(t, err)

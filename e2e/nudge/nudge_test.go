@@ -324,7 +324,7 @@ func listsNamedNamespaces(t *testing.T, w *world) {
 	w.watch(team + ", no-such-namespace")
 	w.equal(team+"/a", w.nudge(eu, ""))
 	w.equal(3, w.lists)
-	w.equal([]nudge.ProblemReason(nil), w.reasons())
+	w.equal([]nudge.ListingReason(nil), w.reasons())
 }
 
 func obeysTheCommandLine(t *testing.T, w *world) {
@@ -354,14 +354,14 @@ func reportsUnread(t *testing.T, w *world) {
 		w.clock.SetTime(start.Add(time.Duration(i) * time.Minute))
 		w.equal("", w.nudge(eu, ""))
 	}
-	w.equal([]nudge.Problem{{Reason: nudge.PatternUnread, Message: "no Application is looked for in the namespaces of /a(?!b/ (Argo CD's setting application.namespaces): error parsing regexp: missing closing ) in `a(?!b`; name them, or use globs"}}, w.problems)
+	w.equal([]nudge.ListingProblem{{Reason: nudge.PatternUnread, Message: "no Application is looked for in the namespaces of /a(?!b/ (Argo CD's setting application.namespaces): error parsing regexp: missing closing ) in `a(?!b`; name them, or use globs"}}, w.problems)
 	w.watch("team")
 	w.clock.SetTime(start.Add(time.Hour))
 	w.equal("", w.nudge(eu, ""))
 	w.watch("/a(?!b/")
 	w.clock.SetTime(start.Add(2 * time.Hour))
 	w.equal("", w.nudge(eu, ""))
-	w.equal([]nudge.ProblemReason{nudge.PatternUnread, nudge.PatternUnread}, w.reasons())
+	w.equal([]nudge.ListingReason{nudge.PatternUnread, nudge.PatternUnread}, w.reasons())
 }
 
 func passesErrorsOn(t *testing.T, w *world) {

@@ -59,7 +59,7 @@ func saysWhatIsForbidden(t *testing.T, w *world) {
 	w.forbidden(nudge.ForbiddenError{Verb: "list", Namespace: w.own})
 	w.watch("*")
 	w.forbidden(nudge.ForbiddenError{Verb: "list", Namespace: w.own})
-	w.equal([]nudge.ProblemReason(nil), w.reasons())
+	w.equal([]nudge.ListingReason(nil), w.reasons())
 }
 
 func worksWithTheComponent(t *testing.T, w *world) {
@@ -81,7 +81,7 @@ func fallsBackToItsOwn(t *testing.T, w *world) {
 		w.clock.SetTime(start.Add(time.Duration(i) * time.Minute))
 		w.equal([]string{w.own + "/b", ""}, []string{w.nudge(eu, ""), w.nudge(us, "")})
 	}
-	w.equal([]nudge.Problem{
+	w.equal([]nudge.ListingProblem{
 		{Reason: nudge.NamespaceForbidden, Message: "Applications are looked for in " + w.own + ", " + team + " only: the planner may not list them in all namespaces, as Argo CD's setting application.namespaces asks for; add component nudge-any-namespace"},
 		{Reason: nudge.NamespaceForbidden, Message: `no Application is looked for in "` + team + `": the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace`},
 	}, w.problems)
@@ -95,7 +95,7 @@ func usesARoleInANamedNamespace(t *testing.T, w *world) {
 	w.grant(user, w.own, component(t, "nudge", "role.yaml")...)
 	w.grant(user, team, component(t, "nudge", "role.yaml")...)
 	w.equal(team+"/a", w.nudge(eu, ""))
-	w.equal([]nudge.ProblemReason(nil), w.reasons())
+	w.equal([]nudge.ListingReason(nil), w.reasons())
 }
 
 func worksWithTheOtherComponent(t *testing.T, w *world) {
@@ -105,7 +105,7 @@ func worksWithTheOtherComponent(t *testing.T, w *world) {
 	user := w.as("planner")
 	w.grant(user, "", component(t, "nudge-any-namespace", "role.yaml")...)
 	w.equal(team+"/a", w.nudge(eu, ""))
-	w.equal([]nudge.ProblemReason(nil), w.reasons())
+	w.equal([]nudge.ListingReason(nil), w.reasons())
 }
 
 func passesOverWhatItMayNotPatch(t *testing.T, w *world) {

@@ -52,7 +52,7 @@ type world struct {
 	nudger *nudge.Nudger
 
 	mu       sync.Mutex
-	problems []nudge.Problem
+	problems []nudge.ListingProblem
 	lists    int // requests for a page, by the nudger
 	writes   int
 }
@@ -131,7 +131,7 @@ func (w *world) newNudger(user string) *nudge.Nudger {
 			return c.Patch(ctx, o, p, opts...)
 		},
 	})
-	return nudge.New(nudge.Options{Client: counted, Reader: counted, Clock: w.clock, Report: func(p nudge.Problem) {
+	return nudge.New(nudge.Options{Client: counted, Reader: counted, Clock: w.clock, Report: func(p nudge.ListingProblem) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.problems = append(w.problems, p)
@@ -229,10 +229,10 @@ func (w *world) equal(want, got any) {
 	}
 }
 
-func (w *world) reasons() []nudge.ProblemReason {
+func (w *world) reasons() []nudge.ListingReason {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var rs []nudge.ProblemReason
+	var rs []nudge.ListingReason
 	for _, p := range w.problems {
 		rs = append(rs, p.Reason)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/process"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +21,7 @@ const certManagerNamespace = "cert-manager"
 // its cainjector, without the webhook. It returns when an Issuer has become
 // Ready: from then on certificates are issued.
 func (p *Plane) StartCertManager(ctx context.Context) error {
-	return p.step(certManagerBinary, func() error { return p.startCertManager(ctx) })
+	return p.step(assets.CertManager, func() error { return p.startCertManager(ctx) })
 }
 
 func (p *Plane) startCertManager(ctx context.Context) error {
@@ -37,7 +40,7 @@ func (p *Plane) startCertManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := p.run(certManagerBinary, certManagerBinary, "--kubeconfig="+kubeconfig)
+	c, err := p.run(assets.CertManager, assets.CertManager, "--kubeconfig="+kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -51,7 +54,7 @@ func (p *Plane) startCertManager(ctx context.Context) error {
 
 // proveIssuing makes an Issuer, waits until the controllers have taken it, and
 // removes it again.
-func proveIssuing(ctx context.Context, c *child, issuers dynamic.ResourceInterface) error {
+func proveIssuing(ctx context.Context, c *process.Child, issuers dynamic.ResourceInterface) error {
 	const name = "plane-ready"
 	issuer := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cert-manager.io/v1", "kind": "Issuer",
@@ -60,7 +63,7 @@ func proveIssuing(ctx context.Context, c *child, issuers dynamic.ResourceInterfa
 	if _, err := issuers.Create(ctx, issuer, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating issuer %q: %w", name, err)
 	}
-	err := c.await(ctx, func(ctx context.Context) error {
+	err := c.Await(ctx, func(ctx context.Context) error {
 		got, err := issuers.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("getting issuer %q: %w", name, err)

@@ -16,6 +16,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/identity"
+	"ballast/e2e/plane/network"
+	"ballast/e2e/plane/process"
 )
 
 //go:embed stages.yaml
@@ -45,15 +50,15 @@ const systemGroup = "system:plane"
 
 // run starts a part of the plane. It inherits nothing of our environment but
 // the search path: no proxy setting and no credential of the caller.
-func (p *Plane) run(name, binary string, args ...string) (*child, error) {
+func (p *Plane) run(name, binary string, args ...string) (*process.Child, error) {
 	cmd := exec.Command(p.binaries.Path(binary), args...)
 	cmd.Dir, cmd.Env = p.dir, p.env()
 	return p.start(name, cmd)
 }
 
 // start is run for a command that is made already.
-func (p *Plane) start(name string, cmd *exec.Cmd) (*child, error) {
-	c, err := p.nursery.spawn(name, p.path(name+".log"), cmd)
+func (p *Plane) start(name string, cmd *exec.Cmd) (*process.Child, error) {
+	c, err := p.nursery.Spawn(name, p.path(name+".log"), cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +67,13 @@ func (p *Plane) start(name string, cmd *exec.Cmd) (*child, error) {
 	p.parts = append(p.parts, c)
 	p.mu.Unlock()
 	if stopped {
-		c.end()
-		return nil, fmt.Errorf("starting %q: %w", name, errStopped)
+		c.End()
+		return nil, fmt.Errorf("starting %q: %w", name, process.ErrStopped)
 	}
 	go func() {
-		<-c.done
-		if p.ctx.Err() == nil && !c.wanted.Load() {
-			p.log.printf("%s exited: %v: %s", c.name, c.err, c.logTail())
+		<-c.Done
+		if p.ctx.Err() == nil && !c.Wanted.Load() {
+			p.log.printf("%s exited: %v: %s", c.Name, c.Err, c.LogTail())
 		}
 	}()
 	return c, nil
@@ -84,34 +89,34 @@ func (p *Plane) env(more ...string) []string {
 // good at the API server, opens nothing here. It never syncs to disk, for its
 // data is not worth a millisecond.
 func (p *Plane) startEtcd(ctx context.Context) error {
-	ca, err := newAuthority("etcd")
+	ca, err := identity.NewAuthority("etcd")
 	if err != nil {
 		return err
 	}
-	cert, err := ca.server("etcd", p.network.host())
+	cert, err := ca.Server("etcd", p.network.Host())
 	if err != nil {
 		return err
 	}
-	if err := cert.write(p.dir, "etcd"); err != nil {
+	if err := cert.Write(p.dir, "etcd"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(p.path("etcd-ca.crt"), ca.pem, 0o600); err != nil {
+	if err := os.WriteFile(p.path("etcd-ca.crt"), ca.PEM, 0o600); err != nil {
 		return fmt.Errorf("writing etcd's authority: %w", err)
 	}
-	client, err := freePort(p.network.host())
+	client, err := network.FreePort(p.network.Host())
 	if err != nil {
 		return err
 	}
-	peer, err := freePort(p.network.host())
+	peer, err := network.FreePort(p.network.Host())
 	if err != nil {
 		return err
 	}
 	p.etcdURL = p.url(client)
-	c, err := p.run("etcd", etcdBinary, etcdArgs(p, p.url(peer))...)
+	c, err := p.run("etcd", assets.Etcd, etcdArgs(p, p.url(peer))...)
 	if err != nil {
 		return err
 	}
-	return c.await(ctx, healthy(p.etcdURL+"/health", ca, &cert))
+	return c.Await(ctx, healthy(p.etcdURL+"/health", ca, &cert))
 }
 
 func etcdArgs(p *Plane, peerURL string) []string {
@@ -128,7 +133,7 @@ func etcdArgs(p *Plane, peerURL string) []string {
 
 // startAPIServer writes the API server's files and waits until it is ready.
 func (p *Plane) startAPIServer(ctx context.Context) error {
-	port, err := freePort(p.network.host())
+	port, err := network.FreePort(p.network.Host())
 	if err != nil {
 		return err
 	}
@@ -136,36 +141,36 @@ func (p *Plane) startAPIServer(ctx context.Context) error {
 	if err := p.writeAPIServerFiles(); err != nil {
 		return err
 	}
-	c, err := p.run("kube-apiserver", apiserverBinary, apiserverArgs(p, port)...)
+	c, err := p.run("kube-apiserver", assets.APIServer, apiserverArgs(p, port)...)
 	if err != nil {
 		return err
 	}
-	return c.await(ctx, healthy(p.address+"/readyz", p.ca, nil))
+	return c.Await(ctx, healthy(p.address+"/readyz", p.ca, nil))
 }
 
 func (p *Plane) writeAPIServerFiles() error {
-	hosts := []string{p.network.host(), "127.0.0.1", "localhost", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
-	cert, err := p.ca.server("kube-apiserver", hosts...)
+	hosts := []string{p.network.Host(), "127.0.0.1", "localhost", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	cert, err := p.ca.Server("kube-apiserver", hosts...)
 	if err != nil {
 		return err
 	}
-	if err := cert.write(p.dir, "server"); err != nil {
+	if err := cert.Write(p.dir, "server"); err != nil {
 		return err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("making the service account key: %w", err)
 	}
-	keyPEM, err := encodeKey(key)
+	keyPEM, err := identity.EncodeKey(key)
 	if err != nil {
 		return fmt.Errorf("encoding the service account key: %w", err)
 	}
-	caKey, err := encodeKey(p.ca.key)
+	caKey, err := identity.EncodeKey(p.ca.Key)
 	if err != nil {
 		return fmt.Errorf("encoding the authority's key: %w", err)
 	}
 	for name, data := range map[string][]byte{
-		"ca.crt": p.ca.pem, "ca.key": caKey, "service-accounts.key": keyPEM,
+		"ca.crt": p.ca.PEM, "ca.Key": caKey, "service-accounts.key": keyPEM,
 		"audit-policy.yaml": auditPolicy, "egress.yaml": fmt.Appendf(nil, egressConfig, p.socket),
 	} {
 		if err := os.WriteFile(p.path(name), data, 0o600); err != nil {
@@ -181,7 +186,7 @@ func apiserverArgs(p *Plane, port int) []string {
 	return []string{
 		"--etcd-servers=" + p.etcdURL, "--etcd-cafile=" + p.path("etcd-ca.crt"),
 		"--etcd-certfile=" + p.path("etcd.crt"), "--etcd-keyfile=" + p.path("etcd.key"),
-		"--bind-address=" + p.network.host(), "--advertise-address=" + p.network.host(), "--secure-port=" + strconv.Itoa(port),
+		"--bind-address=" + p.network.Host(), "--advertise-address=" + p.network.Host(), "--secure-port=" + strconv.Itoa(port),
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=" + serviceNetwork,
 		"--tls-cert-file=" + p.path("server.crt"), "--tls-private-key-file=" + p.path("server.key"),
 		"--client-ca-file=" + p.path("ca.crt"), "--authorization-mode=RBAC", "--allow-privileged=true",
@@ -196,14 +201,14 @@ func apiserverArgs(p *Plane, port int) []string {
 // startControllerManager gives it its own identity, and each of its
 // controllers the ServiceAccount it has in a real cluster.
 func (p *Plane) startControllerManager(ctx context.Context) error {
-	return p.startSystemPart(ctx, controllerManagerBinary, "system:kube-controller-manager",
+	return p.startSystemPart(ctx, assets.ControllerManager, "system:kube-controller-manager",
 		"--use-service-account-credentials",
 		"--service-account-private-key-file="+p.path("service-accounts.key"), "--root-ca-file="+p.path("ca.crt"),
-		"--cluster-signing-cert-file="+p.path("ca.crt"), "--cluster-signing-key-file="+p.path("ca.key"))
+		"--cluster-signing-cert-file="+p.path("ca.crt"), "--cluster-signing-key-file="+p.path("ca.Key"))
 }
 
 func (p *Plane) startScheduler(ctx context.Context) error {
-	return p.startSystemPart(ctx, schedulerBinary, "system:kube-scheduler")
+	return p.startSystemPart(ctx, assets.Scheduler, "system:kube-scheduler")
 }
 
 // startSystemPart starts one of the two that share their flags. At their own
@@ -213,23 +218,23 @@ func (p *Plane) startSystemPart(ctx context.Context, name, user string, args ...
 	if err != nil {
 		return err
 	}
-	port, err := freePort(p.network.host())
+	port, err := network.FreePort(p.network.Host())
 	if err != nil {
 		return err
 	}
 	args = append(args, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
-		"--bind-address="+p.network.host(), "--secure-port="+strconv.Itoa(port),
+		"--bind-address="+p.network.Host(), "--secure-port="+strconv.Itoa(port),
 		"--tls-cert-file="+p.path("server.crt"), "--tls-private-key-file="+p.path("server.key"),
 		"--kube-api-qps=500", "--kube-api-burst=1000", "--leader-elect=false", "--profiling=false")
 	c, err := p.run(name, name, args...)
 	if err != nil {
 		return err
 	}
-	return c.await(ctx, healthy(p.url(port)+"/healthz", p.ca, nil))
+	return c.Await(ctx, healthy(p.url(port)+"/healthz", p.ca, nil))
 }
 
 // startKwok has no health check: that it works shows in the nodes.
-func (p *Plane) startKwok() (*child, error) {
+func (p *Plane) startKwok() (*process.Child, error) {
 	kubeconfig, err := p.KubeconfigFor("kwok", "system:masters", systemGroup)
 	if err != nil {
 		return nil, err
@@ -237,27 +242,27 @@ func (p *Plane) startKwok() (*child, error) {
 	if err := os.WriteFile(p.path("stages.yaml"), stages, 0o600); err != nil {
 		return nil, fmt.Errorf("writing kwok's stages: %w", err)
 	}
-	return p.run("kwok", kwokBinary, "--kubeconfig="+kubeconfig, "--config="+p.path("stages.yaml"),
-		"--manage-all-nodes", "--cidr="+p.network.cidr(), "--node-ip="+p.network.nodeIP(), "--node-lease-duration-seconds=40")
+	return p.run("kwok", assets.Kwok, "--kubeconfig="+kubeconfig, "--config="+p.path("stages.yaml"),
+		"--manage-all-nodes", "--cidr="+p.network.CIDR(), "--node-ip="+p.network.NodeIP(), "--node-lease-duration-seconds=40")
 }
 
 func (p *Plane) url(port int) string {
-	return "https://" + net.JoinHostPort(p.network.host(), strconv.Itoa(port))
+	return "https://" + net.JoinHostPort(p.network.Host(), strconv.Itoa(port))
 }
 
 func (p *Plane) path(name string) string { return filepath.Join(p.dir, name) }
 
 // healthy is a check for child.await: 200 from the address, whose certificate
 // the authority signed. Without an authority it speaks plain HTTP.
-func healthy(url string, ca *authority, client *pair) func(context.Context) error {
+func healthy(url string, ca *identity.Authority, client *identity.Pair) func(context.Context) error {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if ca != nil {
 		roots := x509.NewCertPool()
-		roots.AddCert(ca.cert)
+		roots.AddCert(ca.Cert)
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
 	if client != nil {
-		cert, err := tls.X509KeyPair(client.cert, client.key)
+		cert, err := tls.X509KeyPair(client.Cert, client.Key)
 		if err != nil {
 			return func(context.Context) error { return fmt.Errorf("reading the client certificate: %w", err) }
 		}

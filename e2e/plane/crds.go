@@ -11,6 +11,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
@@ -49,18 +50,14 @@ func installCRD(ctx context.Context, client apiextensions.CustomResourceDefiniti
 	if _, err := client.Create(ctx, &crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating CRD %q: %w", crd.Name, err)
 	}
-	for {
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		got, err := client.Get(ctx, crd.Name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("getting CRD %q: %w", crd.Name, err)
-		}
-		if established(got) {
-			return nil
-		}
-		if !pause(ctx, 50*time.Millisecond) {
-			return fmt.Errorf("waiting for CRD %q: %w", crd.Name, ctx.Err())
-		}
+		return err == nil && established(got), err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for CRD %q: %w", crd.Name, err)
 	}
+	return nil
 }
 
 func established(crd *apiextensionsv1.CustomResourceDefinition) bool {

@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"syscall"
 
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/identity"
+	"ballast/e2e/plane/process"
+
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // ConfigFor is the access of a user in groups, by a client certificate that the
@@ -21,14 +23,14 @@ import (
 // user may do is up to RBAC; the group system:masters may do everything. It has
 // no client-side rate limit.
 func (p *Plane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
-	cert, err := p.ca.client(user, groups...)
+	cert, err := p.ca.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
 	return &rest.Config{
 		Host:            p.address,
 		QPS:             -1,
-		TLSClientConfig: rest.TLSClientConfig{CAData: p.ca.pem, CertData: cert.cert, KeyData: cert.key},
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.ca.PEM, CertData: cert.Cert, KeyData: cert.Key},
 	}, nil
 }
 
@@ -43,32 +45,7 @@ func (p *Plane) KubeconfigFor(user string, groups ...string) (string, error) {
 		return "", fmt.Errorf("making the folder of kubeconfigs: %w", err)
 	}
 	path := p.path("kubeconfigs/" + regexp.MustCompile(`[^A-Za-z0-9.@-]`).ReplaceAllString(user, "-"))
-	return path, writeKubeconfig(path, config, "")
-}
-
-// writeKubeconfig replaces the file in one step: a reader never sees half.
-func writeKubeconfig(path string, c *rest.Config, namespace string) error {
-	const name = "plane"
-	file := api.NewConfig()
-	file.Clusters[name] = &api.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
-	file.AuthInfos[name] = &api.AuthInfo{Token: c.BearerToken, ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
-	file.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name, Namespace: namespace}
-	file.CurrentContext = name
-	data, err := clientcmd.Write(*file)
-	if err != nil {
-		return fmt.Errorf("encoding kubeconfig %q: %w", path, err)
-	}
-	return replaceFile(path, data, 0o600)
-}
-
-func replaceFile(path string, data []byte, mode os.FileMode) error {
-	if err := os.WriteFile(path+".new", data, mode); err != nil {
-		return fmt.Errorf("writing %q: %w", path, err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("replacing %q: %w", path, err)
-	}
-	return nil
+	return path, identity.WriteKubeconfig(path, config, "")
 }
 
 // Kubectl runs kubectl as whom the kubeconfig file names (empty: the
@@ -84,12 +61,12 @@ func (p *Plane) KubectlStdin(ctx context.Context, stdin io.Reader, kubeconfig st
 		kubeconfig = p.KubeconfigPath()
 	}
 	var out, errOut bytes.Buffer
-	cmd := exec.Command(p.binaries.Path(kubectlBinary), args...)
+	cmd := exec.Command(p.binaries.Path(assets.Kubectl), args...)
 	cmd.Dir, cmd.Env = p.dir, p.env("KUBECONFIG="+kubeconfig)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errOut
 	err = p.runToEnd(ctx, "kubectl", cmd)
 	if err != nil {
-		err = fmt.Errorf("running kubectl %q: %w: %s", args, err, tail(errOut.String()))
+		err = fmt.Errorf("running kubectl %q: %w: %s", args, err, process.Tail(errOut.String()))
 	}
 	return out.String(), errOut.String(), err
 }
@@ -97,7 +74,7 @@ func (p *Plane) KubectlStdin(ctx context.Context, stdin io.Reader, kubeconfig st
 // runToEnd waits for a short command, and kills it when the context or the
 // plane ends first.
 func (p *Plane) runToEnd(ctx context.Context, name string, cmd *exec.Cmd) error {
-	if err := p.nursery.start(name, cmd); err != nil {
+	if err := p.nursery.Start(name, cmd); err != nil {
 		return err
 	}
 	kill := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -17,9 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/process"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -52,7 +56,7 @@ func result(err error) int {
 func runTests(m *testing.M) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b, err := Build(ctx, os.Stderr)
+	b, err := assets.Build(ctx, os.Stderr)
 	if err != nil {
 		return result(err)
 	}
@@ -68,7 +72,7 @@ func runTests(m *testing.M) int {
 // be killed.
 func raiseChild() error {
 	cmd := exec.Command("sleep", "600")
-	if err := newNursery().start("sleep", cmd); err != nil {
+	if err := process.NewNursery().Start("sleep", cmd); err != nil {
 		return err
 	}
 	fmt.Println(cmd.Process.Pid)
@@ -107,7 +111,7 @@ func servePod(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, func() {
-		pause(context.Background(), 300*time.Millisecond) // work that a SIGKILL would cut off
+		<-time.After(300 * time.Millisecond) // work that a SIGKILL would cut off
 		fmt.Println("goodbye")
 		os.Exit(0)
 	})
@@ -155,14 +159,13 @@ func eventually(t *testing.T, limit time.Duration, what string, check func() err
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if !pause(ctx, 20*time.Millisecond) {
-			t.Fatalf("%s: not within %s: %v", what, limit, err)
-		}
+	var last error
+	done := func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	}
+	if err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, done); err != nil {
+		t.Fatalf("%s: not within %s: %v", what, limit, last)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"ballast/e2e/plane/process"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -15,7 +17,7 @@ const zones = 3
 // createNodes returns when every node is Ready and the controller manager has
 // lifted the taint of a new node, so that the scheduler takes the first pod at
 // its first try and not after its backoff.
-func (p *Plane) createNodes(ctx context.Context, kwok *child) error {
+func (p *Plane) createNodes(ctx context.Context, kwok *process.Child) error {
 	for i := range p.nodes {
 		name := fmt.Sprintf("node-%d", i)
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -28,7 +30,7 @@ func (p *Plane) createNodes(ctx context.Context, kwok *child) error {
 			return fmt.Errorf("creating node %q: %w", name, err)
 		}
 	}
-	return kwok.await(ctx, p.nodesReady)
+	return kwok.Await(ctx, p.nodesReady)
 }
 
 func (p *Plane) nodesReady(ctx context.Context) error {

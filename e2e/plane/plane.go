@@ -11,6 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/identity"
+	"ballast/e2e/plane/kubelet"
+	"ballast/e2e/plane/network"
+	"ballast/e2e/plane/process"
+	"ballast/e2e/plane/resize"
+
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -18,7 +25,7 @@ import (
 // Options say what to start.
 type Options struct {
 	// Binaries come from Build.
-	Binaries Binaries
+	Binaries assets.Binaries
 	// Dir receives every file of the plane, and is kept. Empty: a temporary
 	// folder, which Stop removes.
 	Dir string
@@ -32,17 +39,17 @@ type Options struct {
 
 // Plane is a running control plane. Its methods are safe for concurrent use.
 type Plane struct {
-	binaries Binaries
+	binaries assets.Binaries
 	dir      string
 	ownsDir  bool
 	log      *lineWriter
 	nodes    int
 
-	network *network
-	nursery *nursery
-	ca      *authority
-	proxy   *Proxy
-	forward *forward
+	network *network.Network
+	nursery *process.Nursery
+	ca      *identity.Authority
+	proxy   *network.Proxy
+	forward *network.Forward
 	socket  string
 	etcdURL string
 	address string
@@ -55,12 +62,11 @@ type Plane struct {
 	stop   sync.Once
 
 	mu       sync.Mutex
-	parts    []*child // in the order of their start
-	stopped  bool     // Stop has taken the parts
-	kubelets []*kubelet
+	parts    []*process.Child // in the order of their start
+	stopped  bool             // Stop has taken the parts
+	kubelets []*kubelet.Kubelet
 
-	resizer    *resizer
-	background sync.WaitGroup // ends with ctx
+	resizer *resize.Resizer
 }
 
 // startTimeout is for the slowest shared machine: a plane takes some 4 seconds
@@ -86,22 +92,22 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 }
 
 func newPlane(ctx context.Context, o Options) (*Plane, error) {
-	ca, err := newAuthority("plane")
+	ca, err := identity.NewAuthority("plane")
 	if err != nil {
 		return nil, err
 	}
-	n, err := claimNetwork()
+	n, err := network.Claim()
 	if err != nil {
 		return nil, err
 	}
 	dir, ownsDir, err := workDir(o.Dir)
 	if err != nil {
-		n.release()
+		n.Release()
 		return nil, err
 	}
 	p := &Plane{
 		binaries: o.Binaries, dir: dir, ownsDir: ownsDir, nodes: cmp.Or(o.Nodes, 3),
-		log: &lineWriter{w: o.Log}, network: n, nursery: newNursery(), ca: ca,
+		log: &lineWriter{w: o.Log}, network: n, nursery: process.NewNursery(), ca: ca,
 	}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return p, nil
@@ -129,12 +135,12 @@ func workDir(dir string) (path string, temporary bool, err error) {
 // gives up when it finds no API server.
 func (p *Plane) bringUp(ctx context.Context) error {
 	p.socket = p.socketPath()
-	proxy, err := startProxy(p.network, p.socket)
+	proxy, err := network.StartProxy(p.network, p.socket)
 	if err != nil {
 		return err
 	}
 	p.proxy = proxy
-	if p.forward, err = startForward(proxy, p.network.host()); err != nil {
+	if p.forward, err = network.StartForward(proxy, p.network.Host()); err != nil {
 		return err
 	}
 	if err := p.step("etcd", func() error { return p.startEtcd(ctx) }); err != nil {
@@ -146,7 +152,7 @@ func (p *Plane) bringUp(ctx context.Context) error {
 	if err := p.connect(); err != nil {
 		return err
 	}
-	if err := p.step("sizes", func() error { return p.startResizer(ctx) }); err != nil {
+	if err := p.step("sizes", func() error { return p.startSizes(ctx) }); err != nil {
 		return err
 	}
 	kwok, err := p.startKwok()
@@ -162,13 +168,18 @@ func (p *Plane) bringUp(ctx context.Context) error {
 	)...)
 }
 
+func (p *Plane) startSizes(ctx context.Context) (err error) {
+	p.resizer, err = resize.Start(ctx, p.ctx, resize.Options{Client: p.client, HasProcess: kubelet.HasProcess, Log: p.log.printf})
+	return err
+}
+
 // socketPath avoids the plane's folder where the kernel's limit of 107 bytes
 // for a socket's path would not hold it.
 func (p *Plane) socketPath() string {
 	if path := p.path("egress.sock"); len(path) <= 107 {
 		return path
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("ballast-plane-%d.sock", p.network.n))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("ballast-plane-%d.sock", p.network.N))
 }
 
 // connect makes the administrator's identity.
@@ -178,7 +189,7 @@ func (p *Plane) connect() error {
 		return err
 	}
 	p.config = config
-	if err := writeKubeconfig(p.KubeconfigPath(), config, ""); err != nil {
+	if err := identity.WriteKubeconfig(p.KubeconfigPath(), config, ""); err != nil {
 		return err
 	}
 	own, err := p.ConfigFor("plane", "system:masters", systemGroup)
@@ -213,13 +224,6 @@ func (p *Plane) step(name string, do func() error) error {
 	return err
 }
 
-// Graces at the stop. Nothing in a plane is worth saving, so they are just
-// long enough for the parts to end by themselves on an idle machine.
-const (
-	podGrace  = 3 * time.Second
-	partGrace = 2 * time.Second
-)
-
 // Stop ends every process of the plane, the API server before etcd (without
 // which it hangs), and returns when all are gone. Further calls wait for the
 // first.
@@ -231,22 +235,24 @@ func (p *Plane) Stop() {
 		p.stopped = true
 		p.mu.Unlock()
 		for _, k := range kubelets {
-			k.wait()
+			k.Wait()
 		}
-		p.background.Wait()
+		if p.resizer != nil {
+			p.resizer.Wait()
+		}
 		p.endParts(parts)
 		if p.forward != nil {
-			if err := p.forward.close(); err != nil {
+			if err := p.forward.Close(); err != nil {
 				p.log.printf("closing the pods' proxy: %v", err)
 			}
 		}
 		if p.proxy != nil {
-			if err := p.proxy.close(); err != nil {
+			if err := p.proxy.Close(); err != nil {
 				p.log.printf("closing the egress proxy: %v", err)
 			}
 		}
-		p.nursery.close()
-		p.network.release()
+		p.nursery.Close()
+		p.network.Release()
 		if p.ownsDir {
 			if err := os.RemoveAll(p.dir); err != nil {
 				p.log.printf("removing the plane's folder: %v", err)
@@ -257,17 +263,17 @@ func (p *Plane) Stop() {
 
 // endParts ends the clients of the API server together, then the API server,
 // then etcd: the first two parts are etcd and the API server, in this order.
-func (p *Plane) endParts(parts []*child) {
+func (p *Plane) endParts(parts []*process.Child) {
 	const stores = 2
 	if len(parts) > stores {
 		var wg sync.WaitGroup
 		for _, c := range parts[stores:] {
-			wg.Go(func() { c.end() })
+			wg.Go(func() { c.End() })
 		}
 		wg.Wait()
 	}
 	for i := min(stores, len(parts)) - 1; i >= 0; i-- {
-		parts[i].end()
+		parts[i].End()
 	}
 }
 
@@ -288,13 +294,13 @@ func (p *Plane) KubeconfigPath() string { return p.path("admin.kubeconfig") }
 func (p *Plane) AuditLogPath() string { return p.path("audit.log") }
 
 // Proxy is what stands between the API server and the pods.
-func (p *Plane) Proxy() *Proxy { return p.proxy }
+func (p *Plane) Proxy() *network.Proxy { return p.proxy }
 
 // Processes are all the children that the plane ever started.
-func (p *Plane) Processes() []Process { return p.nursery.all() }
+func (p *Plane) Processes() []process.Process { return p.nursery.All() }
 
 // PodAddress is where the process behind a pod IP listens.
-func (p *Plane) PodAddress(podIP string) (string, error) { return p.network.loopback(podIP) }
+func (p *Plane) PodAddress(podIP string) (string, error) { return p.network.Loopback(podIP) }
 
 // lineWriter keeps the lines of concurrent steps whole.
 type lineWriter struct {

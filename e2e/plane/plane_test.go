@@ -124,8 +124,8 @@ func TestStopEndsEveryProcessAndTwoPlanesLiveSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.Stop()
-	if second.network.n == shared.network.n {
-		t.Errorf("both planes hold number %d", second.network.n)
+	if second.network.N == shared.network.N {
+		t.Errorf("both planes hold number %d", second.network.N)
 	}
 	if _, _, err := second.Kubectl(ctx, "", "get", "nodes"); err != nil {
 		t.Error(err)
@@ -143,7 +143,7 @@ func TestStopEndsEveryProcessAndTwoPlanesLiveSideBySide(t *testing.T) {
 			t.Errorf("process %d of %q is alive after the stop", p.PID, p.Name)
 		}
 	}
-	if exists(second.Dir()) {
+	if _, err := os.Stat(second.Dir()); err == nil {
 		t.Errorf("the plane's folder is still there")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ballast/e2e/plane/network"
 )
 
 // issued is a chain as ballast ships it: a self-signed root, a CA under it, an
@@ -188,13 +190,13 @@ func (h *installation) processIsServiceAccount(t *testing.T) {
 }
 
 func (h *installation) webhookIsCalled(t *testing.T) {
-	before := shared.Proxy().Connections(AllPods)
+	before := shared.Proxy().Connections(network.AllPods)
 	eventually(t, time.Minute, "a write through the webhook", func() error { return h.write(t.Context(), "let-through", "") })
 	err := h.write(t.Context(), "not-let-through", "refuse=yes")
 	if err == nil || !strings.Contains(err.Error(), "refused by hook-") {
 		t.Errorf("a write to refuse: got %v, want the webhook's refusal", err)
 	}
-	if after := shared.Proxy().Connections(AllPods); after <= before {
+	if after := shared.Proxy().Connections(network.AllPods); after <= before {
 		t.Errorf("connections through the proxy: got %d, had %d before", after, before)
 	}
 }
@@ -212,11 +214,11 @@ func (h *installation) write(ctx context.Context, name, label string) error {
 
 func (h *installation) networkFails(t *testing.T) {
 	for name, fail := range map[string]func(string){"refused": shared.Proxy().Refuse, "blackholed": shared.Proxy().Blackhole} {
-		fail(AllPods)
+		fail(network.AllPods)
 		if err := h.write(t.Context(), name, ""); err == nil {
 			t.Errorf("a write with the pods %s: got none, want an error", name)
 		}
-		shared.Proxy().Allow(AllPods)
+		shared.Proxy().Allow(network.AllPods)
 	}
 	eventually(t, time.Minute, "a write with the network back", func() error { return h.write(t.Context(), "back", "") })
 }

@@ -9,6 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+
+	"ballast/e2e/assets"
+	"ballast/e2e/plane/network"
+	"ballast/e2e/plane/process"
 )
 
 // PrometheusOptions say what a Prometheus scrapes and remembers.
@@ -26,7 +30,7 @@ type PrometheusOptions struct {
 // StartPrometheus writes the past into the database, starts on it, and returns
 // the server's URL when it answers queries.
 func (p *Plane) StartPrometheus(ctx context.Context, o PrometheusOptions) (url string, err error) {
-	err = p.step(prometheusBinary, func() error {
+	err = p.step(assets.Prometheus, func() error {
 		url, err = p.startPrometheus(ctx, o)
 		return err
 	})
@@ -48,19 +52,19 @@ func (p *Plane) startPrometheus(ctx context.Context, o PrometheusOptions) (strin
 	}
 	address := o.ListenAddr
 	if address == "" {
-		port, err := freePort(p.network.host())
+		port, err := network.FreePort(p.network.Host())
 		if err != nil {
 			return "", err
 		}
-		address = net.JoinHostPort(p.network.host(), strconv.Itoa(port))
+		address = net.JoinHostPort(p.network.Host(), strconv.Itoa(port))
 	}
-	c, err := p.run(prometheusBinary, prometheusBinary, "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data",
+	c, err := p.run(assets.Prometheus, assets.Prometheus, "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data",
 		"--storage.tsdb.retention.time=3650d", "--storage.tsdb.no-lockfile", "--web.listen-address="+address, "--log.level=warn")
 	if err != nil {
 		return "", err
 	}
 	url := "http://" + address
-	return url, c.await(ctx, healthy(url+"/-/ready", nil, nil))
+	return url, c.Await(ctx, healthy(url+"/-/ready", nil, nil))
 }
 
 // writePast turns samples into blocks of the database, as a backfill does.
@@ -76,12 +80,12 @@ func (p *Plane) writePast(ctx context.Context, dir string, samples io.Reader) er
 	if err != nil {
 		return fmt.Errorf("writing past samples: %w", err)
 	}
-	cmd := exec.Command(p.binaries.Path(promtoolBinary), "tsdb", "create-blocks-from", "openmetrics", past.Name(), dir+"/data")
+	cmd := exec.Command(p.binaries.Path(assets.Promtool), "tsdb", "create-blocks-from", "openmetrics", past.Name(), dir+"/data")
 	cmd.Dir, cmd.Env = dir, p.env()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := p.runToEnd(ctx, promtoolBinary, cmd); err != nil {
-		return fmt.Errorf("importing past samples: %w: %s", err, tail(out.String()))
+	if err := p.runToEnd(ctx, assets.Promtool, cmd); err != nil {
+		return fmt.Errorf("importing past samples: %w: %s", err, process.Tail(out.String()))
 	}
 	return nil
 }
@@ -92,8 +96,8 @@ func (p *Plane) StopPrometheus() {
 	parts := p.parts
 	p.mu.Unlock()
 	for _, c := range parts {
-		if c.name == prometheusBinary {
-			c.end()
+		if c.Name == assets.Prometheus {
+			c.End()
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ballast/cmd/ballast/calibrate"
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	fit "ballast/planner/calibrate"
 	"ballast/planner/config"
 	"ballast/planner/controller"
@@ -123,7 +123,7 @@ func (u *used) cpu(pod int, at time.Time) float64 {
 
 // What made the memory and the CPU of pods is found by a real Prometheus' answers, across a move.
 func TestCalibrateFindsWhatMadeIt(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestCalibrateFindsWhatMadeIt(t *testing.T) {
 
 // Without cAdvisor's metrics it says what to do.
 func TestCalibrateWithoutTheKubelets(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -129,7 +129,7 @@ func serverOf(i int) string { return fmt.Sprintf("https://c%d.example.com", i) }
 // What the default metrics cost a Prometheus: how many samples it goes through for each cluster of sixty kinds, of which time is a
 // multiple on any machine. By the recording rule it is a twentieth, and the same values.
 func TestTheDefaultMetricsCost(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/observed"
@@ -307,7 +307,7 @@ func (h *history) text() *bytes.Buffer {
 }
 
 // serve runs a real Prometheus with that past and returns its URL.
-func serve(t *testing.T, binaries plane.Binaries, past *bytes.Buffer) string {
+func serve(t *testing.T, binaries assets.Binaries, past *bytes.Buffer) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{"past.om": past.Bytes(), "prometheus.yml": nil} {
@@ -338,7 +338,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // serveOn runs it on an address. taken says that another listens there by now.
-func serveOn(t *testing.T, binaries plane.Binaries, dir, address string) (url string, taken bool) {
+func serveOn(t *testing.T, binaries assets.Binaries, dir, address string) (url string, taken bool) {
 	t.Helper()
 	var log bytes.Buffer
 	ctx, cancel := context.WithCancel(context.Background())
@@ -408,7 +408,7 @@ func clusters(t *testing.T) discover.Fleet {
 // The default metrics give every cluster its own load however Argo CD is installed and scraped, across a move, a restart
 // and other people's series. This runs a real Prometheus; the first run builds it.
 func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +456,7 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 	}
 }
 
-func (h *history) client(t *testing.T, binaries plane.Binaries) *poll.Prometheus {
+func (h *history) client(t *testing.T, binaries assets.Binaries) *poll.Prometheus {
 	t.Helper()
 	client, err := poll.New(poll.Config{URL: serve(t, binaries, h.write()), Timeout: time.Minute, HTTP: config.DefaultHTTPClientConfig,
 		Pods: promql.PodsMatcher(cmpopt.Or(h.podLabel, "pod"), h.workload) + promql.Matchers(h.matchers), PodLabel: h.podLabel, Namespace: h.workload.Namespace})
@@ -492,7 +492,7 @@ func reports(workload string) []ownership.PodReport {
 
 // Where nothing tells Argo CD's pods from others of their name, nobody's figures count, and people are told why.
 func TestPodsThatCannotBeToldApartRefuseTheMetrics(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/config"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/ownership"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
@@ -19,7 +19,7 @@ import (
 // Somebody's cluster Secret has a data.server of 70,000 bytes, and one Application: Argo CD's own pods show that server. The series of
 // all others are read as without it, those of the owners too.
 func TestAServerThatIsTooLongRefusesNoOthersSeries(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/common/config"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/poll"
@@ -87,7 +87,7 @@ func pastOfPods() map[int]map[string]shown {
 // TestPodsAnswerAsPrometheusDoes gives the same scrapes to a real Prometheus, which is asked the default queries, and to the window that
 // poll.pods looks through: the answers are the same.
 func TestPodsAnswerAsPrometheusDoes(t *testing.T) {
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 )
 
 // The bars of mode live.
@@ -22,10 +22,10 @@ const (
 func (m measured) quiet(t *testing.T) measured {
 	t.Helper()
 	m.quietExcept(t, "")
-	if got := gaps.Longest(m.gaps); got > longestGap {
+	if got := timeline.Longest(m.gaps); got > longestGap {
 		t.Errorf("the longest gap: got %s, want at most %s", got, longestGap)
 	}
-	if got := gaps.Median(m.gaps); got > medianGap {
+	if got := timeline.Median(m.gaps); got > medianGap {
 		t.Errorf("half of the gaps: got longer than %s, want at most %s", got, medianGap)
 	}
 	if m.moved == 0 {
@@ -54,7 +54,7 @@ func (m measured) quietExcept(t *testing.T, lost string) {
 // owned holds a step of any mode to its bar: no cluster with two owners.
 func (m measured) owned(t *testing.T) {
 	t.Helper()
-	if got := gaps.Longest(m.doubled); got > longestDoubled {
+	if got := timeline.Longest(m.doubled); got > longestDoubled {
 		t.Errorf("two owners: got %s, want at most %s", got, longestDoubled)
 	}
 }
@@ -71,7 +71,7 @@ func (m measured) single(t *testing.T) measured {
 	}
 	t.Logf("from a process's first line to its clusters: by itself %s; now %s; nothing ran for %s",
 		spread(m.world.starts), spread(m.starts), seconds(stopped(m.change.timeline)))
-	if got, most := gaps.Longest(m.starts), 2*gaps.Longest(m.world.starts)+2*time.Second; got > most {
+	if got, most := timeline.Longest(m.starts), 2*timeline.Longest(m.world.starts)+2*time.Second; got > most {
 		t.Errorf("the longest start of a process up to its last cluster: got %s, want at most %s", got, most)
 	}
 	return m

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 )
 
 // mode is one of ballast's ways from a plan to the next.
@@ -61,7 +61,7 @@ const heavyLoad = 3
 
 // load asks Argo CD's own metrics which clusters there are: of an application-controller's past nothing is there yet that
 // could be measured, and how much a cluster weighs does not matter here.
-func load(heavy []gaps.Cluster) string {
+func load(heavy []timeline.Cluster) string {
 	every := `group by (dest_server) (last_over_time(argocd_app_info{ {{.pods}},dest_server!="" }[10m]))`
 	if len(heavy) == 0 {
 		return every

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -56,10 +57,10 @@ const (
 // silent for long enough and the new one looks again; and while claims are dealt anew, the old pods hear of it one by one.
 func (m measured) claimed(t *testing.T) {
 	t.Helper()
-	if got, most := gaps.Longest(m.gaps), 2*(silence+probed); got > most {
+	if got, most := timeline.Longest(m.gaps), 2*(silence+probed); got > most {
 		t.Errorf("the longest gap: got %s, want at most %s", got, most)
 	}
-	if got, most := gaps.Longest(m.doubled), 2*probed; got > most {
+	if got, most := timeline.Longest(m.doubled), 2*probed; got > most {
 		t.Errorf("two owners: got %s, want at most %s", got, most)
 	}
 }

@@ -12,16 +12,16 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
 // change is one step of a mode: what was there before and after, and what the processes' logs tell of it.
 type change struct {
-	timeline      gaps.Timeline
+	timeline      timeline.Timeline
 	before, after map[string]int // replica of each cluster
 	asked         time.Time
-	marks         []gaps.Mark
+	marks         []timeline.Mark
 }
 
 // moved are the clusters that got another replica.
@@ -91,7 +91,7 @@ func (w *world) observed(ctx context.Context) (*site.Plan, error) {
 	if n := len(w.marks); err == nil && text != "" && (n == 0 || w.marks[n-1].Text != text) {
 		var at time.Time
 		at, err = time.Parse(time.RFC3339, p.Annotation("decided-at"))
-		w.marks = append(w.marks, gaps.Mark{At: at, Text: text})
+		w.marks = append(w.marks, timeline.Mark{At: at, Text: text})
 	}
 	return p, err
 }
@@ -131,16 +131,16 @@ func resting(p *site.Plan, replicas int) error {
 func (w *world) rows(p *site.Plan) map[string]int {
 	rows := p.Replica()
 	maps.DeleteFunc(rows, func(name string, _ int) bool {
-		return !slices.ContainsFunc(w.Clusters, func(c gaps.Cluster) bool { return c.Name == name })
+		return !slices.ContainsFunc(w.Clusters, func(c timeline.Cluster) bool { return c.Name == name })
 	})
 	return rows
 }
 
 // timeline is the site's, with the processes that were stopped.
-func (w *world) timeline(from, to time.Time) (gaps.Timeline, error) {
+func (w *world) timeline(from, to time.Time) (timeline.Timeline, error) {
 	t, err := w.Timeline(from, to)
 	t.Events = append(t.Events, w.hung...)
-	slices.SortStableFunc(t.Events, func(a, b gaps.Event) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(t.Events, func(a, b timeline.Event) int { return a.At.Compare(b.At) })
 	return t, err
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 )
 
 // figure is a line of the table: what a step cost.
@@ -47,7 +47,7 @@ func figureOf(m mode, step string, c change) figure {
 	return f
 }
 
-func total(spans []gaps.Span) (d time.Duration) {
+func total(spans []timeline.Span) (d time.Duration) {
 	for _, s := range spans {
 		d += s.Length()
 	}
@@ -56,7 +56,7 @@ func total(spans []gaps.Span) (d time.Duration) {
 
 // restarts count how often pods began that ran when the window opened. One that comes anew, as another pod of that name did
 // before, is none of them.
-func restarts(t gaps.Timeline) map[string]int {
+func restarts(t timeline.Timeline) map[string]int {
 	restarts := map[string]int{}
 	for _, pod := range pods(t) {
 		running := false
@@ -74,7 +74,7 @@ func restarts(t gaps.Timeline) map[string]int {
 
 // ended counts the processes that ran when the window opened, and ended in it: a Deployment's pods are not restarted, but
 // other ones come for them.
-func ended(t gaps.Timeline) map[string]int {
+func ended(t timeline.Timeline) map[string]int {
 	ended := map[string]int{}
 	for _, pod := range pods(t) {
 		for _, run := range t.Runs(pod) {
@@ -87,7 +87,7 @@ func ended(t gaps.Timeline) map[string]int {
 }
 
 // pods are all that ever ran.
-func pods(t gaps.Timeline) []string {
+func pods(t timeline.Timeline) []string {
 	seen := map[string]bool{}
 	for _, e := range t.Events {
 		seen[e.Pod] = true
@@ -96,17 +96,17 @@ func pods(t gaps.Timeline) []string {
 }
 
 // starts are how long processes that began in the window took until they had each of their clusters.
-func starts(t gaps.Timeline) []time.Duration {
+func starts(t timeline.Timeline) []time.Duration {
 	var starts []time.Duration
 	began, taken := map[string]time.Time{}, map[string]bool{}
 	for _, e := range t.Events {
 		at, running := began[e.Pod]
 		switch key := e.Pod + " " + e.Server; {
 		case e.At.Before(t.From) || e.At.After(t.To):
-		case e.Kind == gaps.Began:
+		case e.Kind == timeline.Began:
 			began[e.Pod] = e.At
 			maps.DeleteFunc(taken, func(key string, _ bool) bool { return strings.HasPrefix(key, e.Pod+" ") })
-		case e.Kind == gaps.Syncing && running && !taken[key]:
+		case e.Kind == timeline.Syncing && running && !taken[key]:
 			taken[key] = true
 			starts = append(starts, e.At.Sub(at))
 		}
@@ -115,16 +115,16 @@ func starts(t gaps.Timeline) []time.Duration {
 }
 
 // stopped is how long no process ran: that much of the time without owners is ballast's own doing.
-func stopped(t gaps.Timeline) (longest time.Duration) {
+func stopped(t timeline.Timeline) (longest time.Duration) {
 	running, since := map[string]bool{}, time.Time{}
 	for _, e := range t.Events {
 		switch e.Kind {
-		case gaps.Began:
+		case timeline.Began:
 			if len(running) == 0 && since.After(t.From) {
 				longest = max(longest, e.At.Sub(since))
 			}
 			running[e.Pod] = true
-		case gaps.Ended:
+		case timeline.Ended:
 			if delete(running, e.Pod); len(running) == 0 {
 				since = e.At
 			}
@@ -143,8 +143,8 @@ func table(figures []figure) string {
 		for n := range maps.Values(f.restarts) {
 			restarts += n
 		}
-		fmt.Fprintf(&b, line, f.mode, f.step, fmt.Sprint(f.moved), fmt.Sprint(len(f.gaps)), seconds(gaps.Median(f.gaps)), seconds(gaps.Longest(f.gaps)),
-			seconds(gaps.Longest(f.doubled)), fmt.Sprint(len(f.disturbed)), fmt.Sprint(restarts), seconds(f.took))
+		fmt.Fprintf(&b, line, f.mode, f.step, fmt.Sprint(f.moved), fmt.Sprint(len(f.gaps)), seconds(timeline.Median(f.gaps)), seconds(timeline.Longest(f.gaps)),
+			seconds(timeline.Longest(f.doubled)), fmt.Sprint(len(f.disturbed)), fmt.Sprint(restarts), seconds(f.took))
 	}
 	return b.String()
 }
@@ -156,5 +156,5 @@ func spread(ds []time.Duration) string {
 	if len(ds) == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%s, median %s, longest %s", seconds(slices.Min(ds)), seconds(gaps.Median(ds)), seconds(gaps.Longest(ds)))
+	return fmt.Sprintf("%s, median %s, longest %s", seconds(slices.Min(ds)), seconds(timeline.Median(ds)), seconds(timeline.Longest(ds)))
 }

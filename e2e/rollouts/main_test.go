@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/gaps"
-	"ballast/e2e/plane"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -23,9 +24,9 @@ type world struct {
 	algorithm string // of Argo CD's
 	perWave   int    // maxMovesPerWave
 	levels    bool   // configured to; before, an algorithm's unevenness stays
-	heavy     []gaps.Cluster
-	hung      []gaps.Event // of processes that were stopped: to Argo CD's clusters they have ended, but no log says so
-	marks     []gaps.Mark  // of the present step
+	heavy     []timeline.Cluster
+	hung      []timeline.Event // of processes that were stopped: to Argo CD's clusters they have ended, but no log says so
+	marks     []timeline.Mark  // of the present step
 	figures   []figure
 	starts    []time.Duration // from a process's first line to each cluster that it took, where nothing was ballast's doing
 }
@@ -39,9 +40,9 @@ func start(t *testing.T, algorithm string, clusters int) *world {
 func launch(t *testing.T, o gaps.Options) *world {
 	t.Helper()
 	ctx := t.Context()
-	binaries, err := plane.Build(ctx, os.Stderr)
+	binaries, err := assets.Build(ctx, os.Stderr)
 	must(t, err)
-	argocd, err := plane.BuildArgoCD(ctx, os.Stderr)
+	argocd, err := assets.BuildArgoCD(ctx, os.Stderr)
 	must(t, err)
 	ballast := filepath.Join(t.TempDir(), "ballast")
 	must(t, site.BuildBallast(ctx, ballast, false))

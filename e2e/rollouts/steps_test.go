@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"ballast/e2e/gaps"
+	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
 
@@ -184,7 +185,7 @@ func (w *world) failover(t *testing.T, m mode, look func(context.Context) error)
 	must(t, err)
 	c := change{before: before, asked: time.Now()}
 	must(t, syscall.Kill(w.Plane.PodPID(w.Fleet.Namespace, pod), syscall.SIGSTOP))
-	w.hung = append(w.hung, gaps.Event{At: c.asked, Pod: pod, Kind: gaps.Ended})
+	w.hung = append(w.hung, timeline.Event{At: c.asked, Pod: pod, Kind: timeline.Ended})
 	w.marks = nil
 	must(t, site.Poll(ctx, func(ctx context.Context) error {
 		plan, err := w.observed(ctx)
@@ -230,8 +231,8 @@ func byHand(t *testing.T, w *world) {
 	})
 	hand := w.note(t, "by hand", "4 to 0 to 4", c)
 	t.Logf("nothing ran for %s", seconds(stopped(c.timeline)))
-	if got, most := gaps.Longest(x0y.gaps), 3*gaps.Longest(hand.gaps)/2+5*time.Second; got > most {
-		t.Errorf("the longest gap of x0y's growth to %d: got %s, and by hand %s", replicas, got, gaps.Longest(hand.gaps))
+	if got, most := timeline.Longest(x0y.gaps), 3*timeline.Longest(hand.gaps)/2+5*time.Second; got > most {
+		t.Errorf("the longest gap of x0y's growth to %d: got %s, and by hand %s", replicas, got, timeline.Longest(hand.gaps))
 	}
 }
 

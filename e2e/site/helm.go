@@ -16,7 +16,7 @@ import (
 
 // Helm is ballast's chart as a release in Argo CD's namespace, by Helm's own command.
 type Helm struct {
-	Command string // as plane.BuildHelm made it
+	Command string // as assets.BuildHelm made it
 	Release string
 }
 

@@ -20,13 +20,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
 	"ballast/e2e/plane"
 )
 
 // Options make a site.
 type Options struct {
-	Binaries plane.Binaries
+	Binaries assets.Binaries
 	Ballast  string // the command's file, as BuildBallast made it
 	Fleet    fleet.Options
 	Dir      string    // as plane.Options.Dir

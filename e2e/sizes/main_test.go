@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -54,7 +54,7 @@ func start(t *testing.T) *world {
 	w := &world{T: t, added: map[int]int{}, rollout: map[string]any{"default": map[string]any{}}, restarts: map[string]any{"every": "24h"}}
 	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
 	defer cancel()
-	binaries, err := plane.Build(ctx, os.Stderr)
+	binaries, err := assets.Build(ctx, os.Stderr)
 	w.must(err)
 	ballast := t.TempDir() + "/ballast"
 	w.must(site.BuildBallast(ctx, ballast, false))
@@ -76,7 +76,7 @@ func start(t *testing.T) *world {
 
 // config sizes each replica by the number of its Applications, and moves none. Each change differs by what shape says.
 func (w *world) config(shape func(size, up map[string]any)) map[string]any {
-	size := map[string]any{"policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
+	size := map[string]any{"interval": "0s", "policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
 		"list": "requests", "resource": "memory", "base": "1Gi", "slope": "16Mi", "input": "apps"}}}}}
 	up := map[string]any{}
 	if shape != nil {
@@ -272,13 +272,14 @@ func (w *world) add(replica, apps int) {
 	w.Exporter.SetApps(c, c.Work.Apps+w.added[replica])
 }
 
-// blocked is what the plan says of changes that wait.
+// blocked is what the plan says of changes of sizes that wait: moves are Off here, and wait all the time.
 func (w *world) blocked(ctx context.Context) (string, error) {
 	p, err := w.Plan(ctx)
 	if err != nil || p == nil {
 		return "", err
 	}
-	return p.Annotation("blocked"), nil
+	said := strings.Split(p.Annotation("blocked"), "; ")
+	return strings.Join(slices.DeleteFunc(said, func(one string) bool { return strings.HasPrefix(one, "levelling ") }), "; "), nil
 }
 
 // blockedSoon waits until what waits has those words; none: nothing waits.

@@ -161,6 +161,7 @@ func TestWhatIsNoTextKeepsNobodyAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stale := now
 	if now, err = s.Patchable(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
@@ -172,5 +173,17 @@ func TestWhatIsNoTextKeepsNobodyAway(t *testing.T) {
 	_, x := cm.Data["x"]
 	if note || x || cm.Data[plan.KeyPins] != "c: 1\n" || now.Document.Plan == nil || now.Document.Plan.Revision != 1 {
 		t.Errorf("note %t, x %t, pins %q, plan %v", note, x, cm.Data[plan.KeyPins], now.Document.Plan)
+	}
+	cm = cm.DeepCopy()
+	cm.Annotations["another"] = strings.Repeat("\xff", 200_000)
+	if err := admin.Update(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	next := newPlan("c", "d", "e")
+	if now, err = s.WritePlan(t.Context(), stale, next, 0, store.Meta{Reason: "overtaken by such bytes"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, stays := now.ConfigMap().Annotations["another"]; stays || now.Document.Plan == nil || now.Document.Plan.Revision != 2 {
+		t.Errorf("after a race: it stays %t, plan %v", stays, now.Document.Plan)
 	}
 }

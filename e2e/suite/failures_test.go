@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
+	"ballast/e2e/plane/network"
 	"ballast/e2e/site"
 )
 
@@ -41,14 +41,14 @@ func failures(w *world) {
 	}, SpecTimeout(patience))
 
 	It("mends what was written while no webhook answered, a workload at 0 before all", func(ctx SpecContext) {
-		w.Plane.Proxy().Refuse(plane.AllPods)
-		DeferCleanup(func() { w.Plane.Proxy().Allow(plane.AllPods) })
+		w.Plane.Proxy().Refuse(network.AllPods)
+		DeferCleanup(func() { w.Plane.Proxy().Allow(network.AllPods) })
 		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=0")).To(BeEmpty())
 		Expect(w.lastEvent()).To(And(HaveField("Resource", "statefulsets/scale"), HaveField("FailedOpen", true), HaveField("Code", BeNumerically("==", 200))))
 		Eventually(func() int { return w.state(ctx).Replicas }, "10s").Should(Equal(p.Replicas))
 		w.setShard(ctx, fleet.Giant, "-1")
 		Eventually(func() state { return w.state(ctx) }, "10s").Should(Equal(w.planned(ctx, p)))
-		w.Plane.Proxy().Allow(plane.AllPods)
+		w.Plane.Proxy().Allow(network.AllPods)
 		Expect(w.WaitReady(ctx, p.Replicas)).To(Succeed())
 		Eventually(w.Exporter.Owners).Should(Equal(w.owned(ctx, p)))
 	}, SpecTimeout(patience))

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
+	"ballast/e2e/plane/network"
 	"ballast/e2e/site"
 )
 
@@ -93,8 +93,8 @@ func restores(w *world) {
 	It("is mended when Velero made its objects anew and no webhook answered", func(ctx SpecContext) {
 		before := w.state(ctx)
 		w.withoutPlanner(ctx, func() {
-			w.Plane.Proxy().Refuse(plane.AllPods)
-			DeferCleanup(func() { w.Plane.Proxy().Allow(plane.AllPods) })
+			w.Plane.Proxy().Refuse(network.AllPods)
+			DeferCleanup(func() { w.Plane.Proxy().Allow(network.AllPods) })
 			w.lose(ctx)
 			_, stderr, err := w.Plane.KubectlStdin(ctx, strings.NewReader(asJSON(old.plan)), "", "create", "-f", "-")
 			Expect(err).To(HaveOccurred(), "the API server's own policy has no plan but the planner's")
@@ -103,7 +103,7 @@ func restores(w *world) {
 			old.plan.Data, old.plan.Annotations = map[string]string{"pins": pinned}, nil
 			w.velero(ctx, old)
 			Expect(w.state(ctx)).To(Equal(old.state()), "nobody was there to say otherwise")
-			w.Plane.Proxy().Allow(plane.AllPods)
+			w.Plane.Proxy().Allow(network.AllPods)
 		})
 		w.levelAgain(ctx, p, before)
 		Expect(w.plan(ctx).Revision).To(BeNumerically(">", p.Revision), "a revision never goes back")

@@ -18,8 +18,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
-	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
 
@@ -40,7 +40,7 @@ func TestSuite(t *testing.T) {
 // world is one installation that all specs share: they run in this order, as the life of an installation does.
 type world struct {
 	*site.Site
-	binaries   plane.Binaries
+	binaries   assets.Binaries
 	alice, bob string // kubeconfigs: she works in Argo CD's namespace, he may only read there
 }
 
@@ -82,7 +82,7 @@ func startReplica(f *fleet.Fleet, name string) int { return slices.Index(f.Names
 func (w *world) start(ctx context.Context) {
 	GinkgoHelper()
 	var err error
-	w.binaries, err = plane.Build(ctx, GinkgoWriter)
+	w.binaries, err = assets.Build(ctx, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	ballast := GinkgoT().TempDir() + "/ballast"
 	Expect(site.BuildBallast(ctx, ballast, true)).To(Succeed())

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"testing"
 
+	"ballast/e2e/assets"
 	"ballast/e2e/gaps"
-	"ballast/e2e/plane"
 )
 
 // views is Argo CD's package in a process of its own, as in gaps.Views, but asked without waiting for the answer: a round
@@ -37,7 +37,7 @@ const mostAsked = 24
 
 func startViews(t *testing.T) *views {
 	t.Helper()
-	argocd, err := plane.BuildArgoCD(t.Context(), os.Stderr)
+	argocd, err := assets.BuildArgoCD(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

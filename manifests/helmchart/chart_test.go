@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/plane"
-	"ballast/planner/config"
+	"ballast/e2e/assets"
+	"ballast/planner/config/configfile"
 )
 
 var update = flag.Bool("update", false, "write the chart's templates and schema anew")
@@ -78,7 +78,7 @@ func TestTheTemplatesAreMadeOfTheBase(t *testing.T) {
 // helm is Helm's own command, built of its module.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	h, err := plane.BuildHelm(t.Context(), os.Stderr)
+	h, err := assets.BuildHelm(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func byID(t *testing.T, objects []Object) map[string]any {
 			t.Fatal(err)
 		}
 		if data, ok := same["data"].(map[string]any); ok && o.text("metadata", "name") == "ballast-config" {
-			c, err := config.Parse([]byte(data["config.yaml"].(string)))
+			c, err := configfile.Parse([]byte(data["config.yaml"].(string)))
 			if err != nil {
 				t.Fatal(err)
 			}

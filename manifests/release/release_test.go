@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/version"
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/e2e/site"
 )
 
@@ -230,7 +230,7 @@ func untarred(t *testing.T, from io.Reader) map[string]entry {
 
 func theChartIsHelms(t *testing.T, o Options) {
 	t.Helper()
-	helm, err := plane.BuildHelm(t.Context(), os.Stderr)
+	helm, err := assets.BuildHelm(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,10 @@ var (
 	byWebhook = regexp.MustCompile(`^(?:admission webhook|Internal error occurred: failed calling webhook) "([a-z0-9.-]{1,253})"`)
 	byDenial  = regexp.MustCompile(`^admission webhook "[a-z0-9.-]{1,253}" denied the request`)
 	byPolicy  = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: ValidatingAdmissionPolicy '([a-z0-9.-]{1,253})'`)
-	byRights  = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: User "`)
+	byQuota   = regexp.MustCompile(`^pods "[^"]{0,253}" is forbidden: (?:exceeded|failed) quota: ([a-z0-9.-]{1,253})[,:]`)
+	byLimits  = regexp.MustCompile(`^pods "[^"]{0,253}" is forbidden: \[?` +
+		`(?:(?:maximum|minimum) \S{1,253} usage|\S{1,253} max limit to request ratio) per (?:Pod|Container) is `)
+	byRights = regexp.MustCompile(`^[a-z.]{1,100} "[^"]{0,253}" is forbidden: User "`)
 )
 
 // Webhook is the webhook that refused a write, or could not be asked; empty where that is nobody or somebody else.
@@ -122,6 +125,12 @@ func refuser(message string) string {
 	}
 	if m := byPolicy.FindStringSubmatch(message); m != nil {
 		return "policy " + m[1]
+	}
+	if m := byQuota.FindStringSubmatch(message); m != nil {
+		return "ResourceQuota " + m[1]
+	}
+	if byLimits.MatchString(message) {
+		return "a LimitRange"
 	}
 	if byRights.MatchString(message) {
 		return "missing rights"

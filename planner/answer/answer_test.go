@@ -22,7 +22,7 @@ func TestNoAnswerQuotesTheObject(t *testing.T) {
 	says := func(code int32, message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
 	}
-	quoting := errors.New(canary)
+	quoting, pods := errors.New(canary), schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {
 		err  error
 		want string // before what is left out
@@ -31,6 +31,12 @@ func TestNoAnswerQuotesTheObject(t *testing.T) {
 		"three rules and more": {apierrors.NewInvalid(kind, "a", field.ErrorList{field.TooLong(field.NewPath("data"), canary, 1), field.Required(field.NewPath("b"), canary),
 			field.Required(field.NewPath("c"), canary), field.Required(field.NewPath("d"), canary)}), `Invalid (FieldValueTooLong at "data", FieldValueRequired at "b", FieldValueRequired at "c")`},
 		"missing rights":       {apierrors.NewForbidden(secrets, "a", errors.New(`User "u" cannot patch resource "secrets" in API group ""`)), "Forbidden by missing rights"},
+		"a quota":              {apierrors.NewForbidden(pods, "a", errors.New("exceeded quota: small, requested: requests.memory="+canary)), "Forbidden by ResourceQuota small"},
+		"a quota of limits":    {apierrors.NewForbidden(pods, "a", errors.New("failed quota: small: must specify "+canary)), "Forbidden by ResourceQuota small"},
+		"a LimitRange":         {apierrors.NewForbidden(pods, "a", errors.New("maximum memory usage per Container is 1Gi, but limit is "+canary)), "Forbidden by a LimitRange"},
+		"two of its bounds":    {apierrors.NewForbidden(pods, "a", errors.New("[minimum cpu usage per Pod is 1, but request is 100m, "+canary+"]")), "Forbidden by a LimitRange"},
+		"its ratio":            {apierrors.NewForbidden(pods, "a", errors.New("memory max limit to request ratio per Container is 2, but "+canary)), "Forbidden by a LimitRange"},
+		"a quota's name":       {apierrors.NewForbidden(pods, "a", errors.New("exceeded quota: "+canary+", requested")), "Forbidden"},
 		"a policy":             {apierrors.NewForbidden(secrets, "a", errors.New("ValidatingAdmissionPolicy 'no.writes' with binding 'b' denied request: "+canary)), "Forbidden by policy no.writes"},
 		"a webhook":            {says(400, `admission webhook "a.b.example.com" denied the request: `+canary), "code 400 by webhook a.b.example.com"},
 		"a webhook's reason":   {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReason(strings.Repeat("x", 1000)), Message: canary}}, strings.Repeat("x", maxWord-1) + "…"},

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// History is what rules of change remember of one thing: the number of replicas, or one resource of one replica. It is
+// Past is what rules of change remember of one thing: the number of replicas, or one resource of one replica. It is
 // a value: nothing here changes the one it was given.
-type History struct {
+type Past struct {
 	Last   int64  `json:"last,omitempty"`   // change, in seconds since 1970
 	Wishes []Wish `json:"wishes,omitempty"` // oldest first
 	Events events `json:"events,omitempty"` // oldest first
@@ -44,7 +44,7 @@ type events []Event
 const wishes = 60
 
 // Wish remembers what is wanted now, for as long as the longer of the two windows.
-func (h History) Wish(now time.Time, value int64, grow, shrink Policy) History {
+func (h Past) Wish(now time.Time, value int64, grow, shrink Policy) Past {
 	h = h.until(now)
 	keep := int64(max(grow.Stabilization, shrink.Stabilization) / time.Second)
 	width, t := keep/wishes+1, now.Unix()
@@ -59,7 +59,7 @@ func (h History) Wish(now time.Time, value int64, grow, shrink Policy) History {
 }
 
 // Changed remembers a change that was made, by how much, for as long as any pace looks back.
-func (h History) Changed(now time.Time, by int, grow, shrink Policy) History {
+func (h Past) Changed(now time.Time, by int, grow, shrink Policy) Past {
 	h = h.until(now)
 	t, keep := now.Unix(), int64(0)
 	for _, p := range slices.Concat(grow.Rate, shrink.Rate) {
@@ -91,7 +91,7 @@ func (l events) plus(e Event, keep int64) events {
 }
 
 // until takes times that lie ahead as now: a clock that went back counts as no time passed.
-func (h History) until(now time.Time) History {
+func (h Past) until(now time.Time) Past {
 	const most = 2 * (wishes + 1) // what this package writes has fewer
 	t := now.Unix()
 	h.Last = min(h.Last, t)

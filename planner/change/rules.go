@@ -144,15 +144,15 @@ func (v Verdict) because(p Policy, blocks ...Block) Verdict {
 }
 
 // Replicas judges another number of replicas. Of the reasons the window is named before the wait, as HVPA does.
-func (r Rules) Replicas(a Ask, h History) Verdict {
-	j := judge{Ask: a, History: h.until(a.Now), grow: r.Out, shrink: r.In, up: Out, down: In}
+func (r Rules) Replicas(a Ask, h Past) Verdict {
+	j := judge{Ask: a, Past: h.until(a.Now), grow: r.Out, shrink: r.In, up: Out, down: In}
 	return j.run([]func(Policy) *Block{j.off, j.window, j.cooldown, j.unstable, j.small}, j.pace)
 }
 
 // Resources judges another size of one resource of one replica. fleet is the history of all resizes, of which Rate allows
 // so many.
-func (r Rules) Resources(a Ask, h, fleet History) Verdict {
-	j := judge{Ask: a, History: h.until(a.Now), fleet: fleet.until(a.Now), grow: r.Up, shrink: r.Down, up: Up, down: Down}
+func (r Rules) Resources(a Ask, h, fleet Past) Verdict {
+	j := judge{Ask: a, Past: h.until(a.Now), fleet: fleet.until(a.Now), grow: r.Up, shrink: r.Down, up: Up, down: Down}
 	return j.run([]func(Policy) *Block{j.off, j.cooldown, j.unstable, j.window, j.small}, j.room)
 }
 
@@ -165,8 +165,8 @@ func (r Rules) Asked() Rules {
 }
 
 // MayMove is what keeps clusters from moving now, beside their budget: nothing, or one block.
-func (r Rules) MayMove(now time.Time, h History) []Block {
-	j := judge{Ask: Ask{Now: now}, History: h.until(now)}
+func (r Rules) MayMove(now time.Time, h Past) []Block {
+	j := judge{Ask: Ask{Now: now}, Past: h.until(now)}
 	var blocks []Block
 	for _, in := range []func(Policy) *Block{j.off, j.window, j.cooldown} {
 		if b := in(r.Moves); b != nil {
@@ -179,8 +179,8 @@ func (r Rules) MayMove(now time.Time, h History) []Block {
 // judge is one question.
 type judge struct {
 	Ask
-	History
-	fleet        History
+	Past
+	fleet        Past
 	grow, shrink Policy
 	up, down     Direction
 }

@@ -20,44 +20,44 @@ func TestWhatIsInTheWay(t *testing.T) {
 	for name, test := range map[string]struct {
 		out, in Policy
 		ask     Ask
-		history History
+		history Past
 		want    Verdict
 	}{
-		"nothing to do":      {Policy{}, Policy{}, Ask{Current: 3, Wanted: 3}, History{}, Verdict{Value: 3}},
-		"nothing in the way": {Policy{}, Policy{}, Ask{Current: 3, Wanted: 5}, History{}, Verdict{Direction: Out, Value: 5}},
-		"off, for this direction alone": {Policy{Mode: Off}, Policy{}, Ask{Current: 3, Wanted: 2}, History{},
+		"nothing to do":      {Policy{}, Policy{}, Ask{Current: 3, Wanted: 3}, Past{}, Verdict{Value: 3}},
+		"nothing in the way": {Policy{}, Policy{}, Ask{Current: 3, Wanted: 5}, Past{}, Verdict{Direction: Out, Value: 5}},
+		"off, for this direction alone": {Policy{Mode: Off}, Policy{}, Ask{Current: 3, Wanted: 2}, Past{},
 			Verdict{Direction: In, Value: 2}},
-		"off": {Policy{Mode: Off}, Policy{}, Ask{Current: 3, Wanted: 4}, History{},
+		"off": {Policy{Mode: Off}, Policy{}, Ask{Current: 3, Wanted: 4}, Past{},
 			Verdict{Out, 3, []Block{{Reason: UpdatePolicy, Why: "the mode is Off"}}, time.Time{}}},
-		"an OOM kill does not beat Off": {Policy{Mode: Off}, Policy{}, Ask{Current: 3, Wanted: 4, OOMKilled: true}, History{},
+		"an OOM kill does not beat Off": {Policy{Mode: Off}, Policy{}, Ask{Current: 3, Wanted: 4, OOMKilled: true}, Past{},
 			Verdict{Out, 3, []Block{{Reason: UpdatePolicy, Why: "the mode is Off"}}, time.Time{}}},
-		"outside the window": {Policy{Mode: Maintenance, Windows: []MaintenanceWindow{night}}, Policy{}, Ask{Current: 3, Wanted: 4, OOMKilled: true}, History{},
+		"outside the window": {Policy{Mode: Maintenance, Windows: []MaintenanceWindow{night}}, Policy{}, Ask{Current: 3, Wanted: 4, OOMKilled: true}, Past{},
 			Verdict{Out, 3, []Block{{OutsideMaintenance, tonight, "the next maintenance window begins then"}}, tonight}},
-		"a window that nobody configured": {Policy{Mode: Maintenance}, Policy{}, Ask{Current: 3, Wanted: 4}, History{},
+		"a window that nobody configured": {Policy{Mode: Maintenance}, Policy{}, Ask{Current: 3, Wanted: 4}, Past{},
 			Verdict{Out, 3, []Block{{Reason: OutsideMaintenance, Why: "no maintenance window is configured"}}, time.Time{}}},
-		"too soon": {Policy{}, Policy{Cooldown: time.Hour}, Ask{Current: 3, Wanted: 2}, History{Last: ago(time.Minute)},
+		"too soon": {Policy{}, Policy{Cooldown: time.Hour}, Ask{Current: 3, Wanted: 2}, Past{Last: ago(time.Minute)},
 			Verdict{In, 3, []Block{{StabilizationWindow, now.Add(59 * time.Minute), "the last change was less than 1h ago"}}, now.Add(59 * time.Minute)}},
 		"an OOM kill does not wait": {Policy{Cooldown: time.Hour, Stabilization: time.Hour, MinChange: MinChange{Value: ptr(int64(5))}}, Policy{},
-			Ask{Current: 3, Wanted: 4, OOMKilled: true}, History{Last: ago(time.Minute), Wishes: []Wish{{ago(time.Minute), 1, 1}}}, Verdict{Direction: Out, Value: 4}},
-		"an OOM kill hurries nothing in": {Policy{}, Policy{Cooldown: time.Hour}, Ask{Current: 3, Wanted: 2, OOMKilled: true}, History{Last: ago(30 * time.Minute)},
+			Ask{Current: 3, Wanted: 4, OOMKilled: true}, Past{Last: ago(time.Minute), Wishes: []Wish{{ago(time.Minute), 1, 1}}}, Verdict{Direction: Out, Value: 4}},
+		"an OOM kill hurries nothing in": {Policy{}, Policy{Cooldown: time.Hour}, Ask{Current: 3, Wanted: 2, OOMKilled: true}, Past{Last: ago(30 * time.Minute)},
 			Verdict{In, 3, []Block{{StabilizationWindow, now.Add(30 * time.Minute), "the last change was less than 1h ago"}}, now.Add(30 * time.Minute)}},
-		"other wishes": {Policy{}, Policy{Stabilization: 5 * time.Minute}, Ask{Current: 5, Wanted: 3}, History{Wishes: []Wish{{ago(200 * time.Second), 4, 4}, {ago(10 * time.Second), 5, 5}}},
+		"other wishes": {Policy{}, Policy{Stabilization: 5 * time.Minute}, Ask{Current: 5, Wanted: 3}, Past{Wishes: []Wish{{ago(200 * time.Second), 4, 4}, {ago(10 * time.Second), 5, 5}}},
 			Verdict{In, 5, []Block{{StabilizationWindow, now.Add(290 * time.Second), "something else was asked for within 5m"}}, now.Add(290 * time.Second)}},
-		"other wishes, a part of the way": {Policy{}, Policy{Stabilization: 5 * time.Minute}, Ask{Current: 5, Wanted: 3}, History{Wishes: []Wish{{ago(200 * time.Second), 4, 4}}},
+		"other wishes, a part of the way": {Policy{}, Policy{Stabilization: 5 * time.Minute}, Ask{Current: 5, Wanted: 3}, Past{Wishes: []Wish{{ago(200 * time.Second), 4, 4}}},
 			Verdict{In, 4, []Block{{StabilizationWindow, now.Add(100 * time.Second), "less was asked for within 5m"}}, now.Add(100 * time.Second)}},
-		"too little": {Policy{MinChange: MinChange{Value: ptr(int64(3)), Percent: ptr(50)}}, Policy{}, Ask{Current: 4, Wanted: 5}, History{},
+		"too little": {Policy{MinChange: MinChange{Value: ptr(int64(3)), Percent: ptr(50)}}, Policy{}, Ask{Current: 4, Wanted: 5}, Past{},
 			Verdict{Out, 4, []Block{{Reason: TooSmall, Why: "a change of 1 is less than 2"}}, time.Time{}}},
-		"enough for the smaller of the two": {Policy{MinChange: MinChange{Value: ptr(int64(3)), Percent: ptr(50)}}, Policy{}, Ask{Current: 4, Wanted: 6}, History{}, Verdict{Direction: Out, Value: 6}},
-		"a replica over capacity does not starve": {Policy{MinChange: MinChange{Value: ptr(int64(3))}}, Policy{}, Ask{Current: 4, Wanted: 5, OverCapacity: true}, History{},
+		"enough for the smaller of the two": {Policy{MinChange: MinChange{Value: ptr(int64(3)), Percent: ptr(50)}}, Policy{}, Ask{Current: 4, Wanted: 6}, Past{}, Verdict{Direction: Out, Value: 6}},
+		"a replica over capacity does not starve": {Policy{MinChange: MinChange{Value: ptr(int64(3))}}, Policy{}, Ask{Current: 4, Wanted: 5, OverCapacity: true}, Past{},
 			Verdict{Direction: Out, Value: 5}},
-		"a rate": {Policy{Rate: []Pace{{Count: 2, Period: time.Hour}}}, Policy{}, Ask{Current: 4, Wanted: 9}, History{Events: []Event{{ago(50 * time.Minute), 1}}},
+		"a rate": {Policy{Rate: []Pace{{Count: 2, Period: time.Hour}}}, Policy{}, Ask{Current: 4, Wanted: 9}, Past{Events: []Event{{ago(50 * time.Minute), 1}}},
 			Verdict{Out, 5, []Block{{RateLimit, now.Add(10 * time.Minute), "the rate allows no more now"}}, now.Add(10 * time.Minute)}},
-		"what the caller knows": {Policy{}, Policy{}, Ask{Current: 4, Wanted: 9, Known: []BlockReason{RolloutInProgress, StaleInput}}, History{},
+		"what the caller knows": {Policy{}, Policy{}, Ask{Current: 4, Wanted: 9, Known: []BlockReason{RolloutInProgress, StaleInput}}, Past{},
 			Verdict{Out, 4, []Block{{Reason: StaleInput}, {Reason: RolloutInProgress}}, time.Time{}}},
-		"the window closes before the wait is over": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11 * time.Hour, Windows: []MaintenanceWindow{night}}, Ask{Current: 4, Wanted: 3}, History{Last: now.Unix()},
+		"the window closes before the wait is over": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11 * time.Hour, Windows: []MaintenanceWindow{night}}, Ask{Current: 4, Wanted: 3}, Past{Last: now.Unix()},
 			Verdict{In, 4, []Block{{OutsideMaintenance, tonight, "the next maintenance window begins then"},
 				{StabilizationWindow, now.Add(11 * time.Hour), "the last change was less than 11h ago"}}, tonight.Add(time.Hour)}},
-		"the window closes before it, by a second": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11*time.Hour + time.Second, Windows: []MaintenanceWindow{night}}, Ask{Current: 4, Wanted: 3}, History{Last: now.Unix()},
+		"the window closes before it, by a second": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11*time.Hour + time.Second, Windows: []MaintenanceWindow{night}}, Ask{Current: 4, Wanted: 3}, Past{Last: now.Unix()},
 			Verdict{In, 4, []Block{{OutsideMaintenance, tonight, "the next maintenance window begins then"},
 				{StabilizationWindow, now.Add(11*time.Hour + time.Second), "the last change was less than 11h0m1s ago"}}, tonight.Add(24 * time.Hour)}},
 	} {
@@ -73,13 +73,13 @@ func TestWhatIsInTheWay(t *testing.T) {
 
 func TestResizesHaveARateForTheWholeFleet(t *testing.T) {
 	rules := Rules{Down: Policy{Rate: []Pace{{Count: 2, Period: time.Hour}, {Percent: 10, Period: 10 * time.Minute}}}}
-	fleet := History{Events: []Event{{at(-3000).Unix(), -1}, {at(-700).Unix(), 9}, {at(-500).Unix(), -1}}}
-	got := rules.Resources(Ask{Now: at(0), Current: 500, Wanted: 300, Of: 12}, History{}, fleet)
+	fleet := Past{Events: []Event{{at(-3000).Unix(), -1}, {at(-700).Unix(), 9}, {at(-500).Unix(), -1}}}
+	got := rules.Resources(Ask{Now: at(0), Current: 500, Wanted: 300, Of: 12}, Past{}, fleet)
 	want := Verdict{Down, 500, []Block{{RateLimit, at(600).UTC(), "the rate allows no more now"}}, at(600).UTC()}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := rules.Resources(Ask{Now: at(600), Current: 500, Wanted: 300, Of: 12}, History{}, fleet); got.Value != 300 {
+	if got := rules.Resources(Ask{Now: at(600), Current: 500, Wanted: 300, Of: 12}, Past{}, fleet); got.Value != 300 {
 		t.Errorf("after an hour: %+v", got)
 	}
 }
@@ -88,10 +88,10 @@ func TestMovesHaveAModeAndAWindow(t *testing.T) {
 	rules := Rules{Moves: Policy{Mode: Maintenance, Windows: []MaintenanceWindow{window(t, "22:00", "23:00", "")}}}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	want := []Block{{OutsideMaintenance, now.Add(10 * time.Hour), "the next maintenance window begins then"}}
-	if diff := cmp.Diff(want, rules.MayMove(now, History{})); diff != "" {
+	if diff := cmp.Diff(want, rules.MayMove(now, Past{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if blocks := rules.MayMove(now.Add(10*time.Hour), History{}); blocks != nil {
+	if blocks := rules.MayMove(now.Add(10*time.Hour), Past{}); blocks != nil {
 		t.Errorf("in the window: %v", blocks)
 	}
 }
@@ -142,7 +142,7 @@ func TestABlockedChangeIsAppliedAsSoonAsItsBlockEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := Rules{Out: anyPolicy(t, "out"), In: anyPolicy(t, "in")}
 		now := time.Date(2026, 3, 7, rapid.IntRange(0, 47).Draw(t, "hour"), 0, 0, 0, time.UTC)
-		var h History
+		var h Past
 		for range rapid.IntRange(0, 8).Draw(t, "wishes") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 900).Draw(t, "seconds")) * time.Second)
 			h = h.Wish(now, rapid.Int64Range(1, 9).Draw(t, "wish"), rules.Out, rules.In)
@@ -189,7 +189,7 @@ func TestABlockedChangeIsAppliedAsSoonAsItsBlockEnds(t *testing.T) {
 }
 
 // reread takes a history through its JSON, which bounds it.
-func reread(t interface{ Fatal(...any) }, h History) (back History) {
+func reread(t interface{ Fatal(...any) }, h Past) (back Past) {
 	data, err := json.Marshal(h)
 	if err == nil {
 		err = json.Unmarshal(data, &back)
@@ -202,7 +202,7 @@ func reread(t interface{ Fatal(...any) }, h History) (back History) {
 
 func TestAHistoryIsBounded(t *testing.T) {
 	rules := Policy{Stabilization: 24 * time.Hour, Rate: []Pace{{Count: 1, Period: 24 * time.Hour}}}
-	var h History
+	var h Past
 	for i := range 3000 {
 		h = h.Wish(at(i*60), int64(i%7), rules, rules).Changed(at(i*60), 1, rules, rules)
 	}
@@ -218,7 +218,7 @@ func TestAHistoryIsBounded(t *testing.T) {
 func FuzzHistory(f *testing.F) {
 	f.Add([]byte(`{"last":5,"wishes":[[1,2,3]],"events":[[4,-5]]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var h History
+		var h Past
 		if json.Unmarshal(data, &h) != nil {
 			return
 		}

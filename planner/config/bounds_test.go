@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,9 @@ import (
 	"unicode/utf16"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"ballast/planner/config/configfile"
+	"ballast/planner/config/strict"
 )
 
 // numbered are n texts, each with its number.
@@ -65,12 +68,12 @@ func TestNoFileGrows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := head + tc.text
-			_, err := Parse([]byte(text))
-			if len(text) > maxBytes || (err == nil) != (tc.want == "") || !strings.Contains(fmt.Sprint(err), tc.want) {
+			_, err := configfile.Parse([]byte(text))
+			if len(text) > strict.MaxBytes || (err == nil) != (tc.want == "") || !strings.Contains(fmt.Sprint(err), tc.want) {
 				t.Errorf("%d bytes: error %.300v, want %q", len(text), err, tc.want)
 			}
 			var all utilerrors.Aggregate
-			if errors.As(err, &all) && len(all.Errors()) > maxMistakes+1 {
+			if errors.As(err, &all) && len(all.Errors()) > strict.MaxMistakes+1 {
 				t.Errorf("%d mistakes", len(all.Errors()))
 			}
 		})
@@ -95,7 +98,7 @@ func TestNoFileHidesItsDirectives(t *testing.T) {
 		"little UTF-16": {encode(binary.LittleEndian), "parsing the configuration: it is not UTF-8: save it as that"},
 		"big UTF-16":    {encode(binary.BigEndian), "parsing the configuration: it is not UTF-8: save it as that"},
 	} {
-		if _, err := Parse(tc.text); err == nil || err.Error() != tc.want {
+		if _, err := configfile.Parse(tc.text); err == nil || err.Error() != tc.want {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}

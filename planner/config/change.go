@@ -1,11 +1,9 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/change"
 	"ballast/planner/size"
@@ -64,7 +62,7 @@ func (c Change) SizeRules(resource string) change.Rules {
 func (r Resizing) policy(resource string) change.Policy {
 	p := r.Timing.policy()
 	p.Stabilization = time.Duration(r.StabilizationWindow)
-	step := r.MinChange.of(resource)
+	step := r.MinChange.Of(resource)
 	if step == nil {
 		step = leastChange()
 	}
@@ -86,7 +84,8 @@ func (r Resizing) policy(resource string) change.Policy {
 // (--pod-update-threshold).
 func leastChange() *SizeStep { return &SizeStep{Percentage: 10} }
 
-func (s *SizeSteps) of(resource string) *SizeStep {
+// Of is the least change of a resource, nil where none is given.
+func (s *SizeSteps) Of(resource string) *SizeStep {
 	switch {
 	case s == nil:
 		return nil
@@ -105,59 +104,6 @@ func (t Timing) policy() change.Policy {
 		}
 	}
 	return p
-}
-
-// mostWindows bounds what is looked at for each change.
-const mostWindows = 32
-
-func (t Timing) validate(p *field.Path) (errs field.ErrorList) {
-	if t.Mode != "" {
-		errs = only(p.Child("mode"), t.Mode, change.Auto, change.Off, change.Maintenance)
-	}
-	at := p.Child("windows")
-	switch {
-	case t.Mode == change.Maintenance && len(t.Windows) == 0:
-		errs = append(errs, field.Required(at, "name the windows of mode MaintenanceWindow, like {begin: \"22:00\", end: \"02:00\", timeZone: Europe/Berlin}"))
-	case t.Mode != change.Maintenance && len(t.Windows) > 0:
-		errs = append(errs, field.Invalid(at, field.OmitValueType{}, "count for nothing without mode: MaintenanceWindow: write that, or delete them"))
-	case len(t.Windows) > mostWindows:
-		errs = append(errs, field.TooMany(at, len(t.Windows), mostWindows))
-	}
-	for i, w := range t.Windows {
-		if _, err := change.ParseWindow(w.Begin, w.End, w.TimeZone, w.Weekdays); err != nil {
-			errs = append(errs, field.Invalid(at.Index(i), field.OmitValueType{}, err.Error()))
-		}
-	}
-	return append(errs, between(p.Child("cooldown"), t.Cooldown, 0, maxRatePeriod)...)
-}
-
-func (r Resizing) validate(p *field.Path) (errs field.ErrorList) {
-	errs = append(r.Timing.validate(p), between(p.Child("stabilizationWindow"), r.StabilizationWindow, 0, maxRatePeriod)...)
-	for _, name := range []string{size.CPU, size.Memory} {
-		if step := r.MinChange.of(name); step != nil {
-			errs = append(errs, step.validate(p.Child("minChange", name))...)
-		}
-	}
-	for i, pace := range r.Rate {
-		errs = append(errs, pace.validate(p.Child("rate").Index(i))...)
-	}
-	return errs
-}
-
-func (s SizeStep) validate(p *field.Path) field.ErrorList {
-	if s.Value == "" && s.Percentage == 0 {
-		return field.ErrorList{field.Required(p, "write value, percentage or both, or leave it out: a tenth of what is in force counts then")}
-	}
-	return between(p.Child("percentage"), s.Percentage, 0, 100)
-}
-
-func (r Pace) validate(p *field.Path) (errs field.ErrorList) {
-	if (r.Replicas > 0) == (r.Percent > 0) {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("has %d replicas and %d percent: write one of them, above 0", r.Replicas, r.Percent)))
-	}
-	errs = append(errs, between(p.Child("replicas"), r.Replicas, 0, maxReplicas)...)
-	errs = append(errs, between(p.Child("percent"), r.Percent, 0, 100)...)
-	return append(errs, required(p.Child("period"), r.Period, minRatePeriod, maxRatePeriod)...)
 }
 
 // milli is a quantity in thousandths, as rules of change count sizes.

@@ -1,5 +1,5 @@
-// Package config is the planner's configuration file: its types, its defaults, and a strict parser that reports every
-// mistake at once. Parsing and judging are functions of bytes; only reload.go reads files.
+// Package config is what the planner's configuration file says: its types, its defaults, and what follows from them.
+// Package configfile reads it, package validation judges it.
 package config
 
 import (
@@ -8,6 +8,7 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/planner/config/httpclient"
 	"ballast/planner/plan"
 )
 
@@ -59,7 +60,7 @@ type Poll struct {
 // Pods reads the default metrics of the application-controllers' own pods, where there is no Prometheus.
 type Pods struct{}
 
-func (*Pods) mend(field string) string {
+func (*Pods) Mend(field string) string {
 	if field == "metrics" {
 		return "is not a field: queries of your own need a Prometheus: write them in poll.prometheus, instead of poll.pods"
 	}
@@ -97,11 +98,11 @@ func (o Poll) Timeout() time.Duration {
 
 // Prometheus is a Prometheus server, or anything that answers its query API. A nil Metrics is the default set.
 type Prometheus struct {
-	URL         string     `json:"url"`
-	Timeout     Duration   `json:"timeout"`
-	Concurrency int        `json:"concurrency"`
-	MaxAge      Duration   `json:"maxAge"`
-	HTTP        HTTPClient `json:"http"`
+	URL         string            `json:"url"`
+	Timeout     Duration          `json:"timeout"`
+	Concurrency int               `json:"concurrency"`
+	MaxAge      Duration          `json:"maxAge"`
+	HTTP        httpclient.Config `json:"http"`
 
 	PodLabel string            `json:"podLabel,omitempty"`                // of the series, with the pod's name
 	Matchers map[string]string `json:"matchers,omitempty" null:"default"` // labels that every series has which is of this Argo CD
@@ -127,7 +128,7 @@ func (s Prometheus) OfClusters() []Metric {
 	}
 	out := []Metric{}
 	for _, m := range s.Metrics {
-		if !m.ofReplicas() {
+		if !m.OfReplicas() {
 			out = append(out, m)
 		}
 	}
@@ -137,14 +138,14 @@ func (s Prometheus) OfClusters() []Metric {
 // OfReplicas are the metrics that say something of replicas, by the names of their pods: inputs of size rules, and no load.
 func (s Prometheus) OfReplicas() (out []Metric) {
 	for _, m := range s.Metrics {
-		if m.ofReplicas() {
+		if m.OfReplicas() {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func (m Metric) ofReplicas() bool { return m.Match != nil && m.Match.To == MatchReplica }
+func (m Metric) OfReplicas() bool { return m.Match != nil && m.Match.To == MatchReplica }
 
 // Match joins a sample to the cluster whose field To equals the sample's Label, after Aliases (label value: field
 // value).
@@ -275,6 +276,18 @@ type Moves struct {
 	Rate []Rate `json:"rate"`
 }
 
+// Mend names what stands for a least change and for a stabilisation of moves: both would be second names, and two rules of one thing
+// would each hold back what the other lets through.
+func (Moves) Mend(field string) string {
+	switch field {
+	case "minChange":
+		return "is not a field: evaluate.costBenefit says which moves are worth it: a shorter horizon takes fewer"
+	case "stabilizationWindow":
+		return "is not a field: how long an overload lasts before it moves clusters is evaluate's: mostWanted.window, or a shorter horizon of costBenefit"
+	}
+	return "is not a field: there are cooldown, mode, rate, windows"
+}
+
 // Rate allows moves of that many of a hundred clusters of the fleet in any window of Period, and one at least.
 type Rate struct {
 	Percent int      `json:"percent"`
@@ -354,14 +367,14 @@ func Default() PlannerConfig {
 				Concurrency: 4,
 				PodLabel:    "pod",
 				MaxAge:      Duration(10 * time.Minute),
-				HTTP:        HTTPClient{promconfig.DefaultHTTPClientConfig},
+				HTTP:        httpclient.Config{HTTPClientConfig: promconfig.DefaultHTTPClientConfig},
 			},
 		},
 		Normalize: Normalize{Reference: &Reference{}},
 		Index:     Index{PNorm: &PNorm{P: "1"}},
 		Partition: Partition{Sticky: defaultSticky()},
 		Evaluate:  Evaluate{CostBenefit: &CostBenefit{Horizon: Duration(24 * time.Hour)}},
-		Size:      Size{Policies: []SizePolicy{}, Apply: InPlace},
+		Size:      Size{Policies: []SizePolicy{}, Apply: InPlace, Interval: Duration(5 * time.Minute)},
 		Change: Change{Down: Resizing{StabilizationWindow: Duration(30 * time.Minute)}, Moves: Moves{Rate: []Rate{
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
@@ -372,16 +385,16 @@ func Default() PlannerConfig {
 }
 
 // Implementations and list items that are not part of Default start from these.
-func (r *Robust) setDefaults() { r.PositiveOffset = "0.01" }
-func (m *Match) setDefaults()  { m.To = MatchServer }
+func (r *Robust) SetDefaults() { r.PositiveOffset = "0.01" }
+func (m *Match) SetDefaults()  { m.To = MatchServer }
 
 func defaultSticky() *Sticky {
 	return &Sticky{High: "0.95", Low: "0.85", Drain: "0.80", DownWindow: Duration(6 * time.Hour), MaxMoves: 10}
 }
 
-func (s *Sticky) setDefaults()      { *s = *defaultSticky() }
-func (c *CostBenefit) setDefaults() { c.Horizon = Duration(24 * time.Hour) }
+func (s *Sticky) SetDefaults()      { *s = *defaultSticky() }
+func (c *CostBenefit) SetDefaults() { c.Horizon = Duration(24 * time.Hour) }
 
-func (m *MostWanted) setDefaults() { m.Window, m.MinSamples = Duration(24*time.Hour), 10 }
+func (m *MostWanted) SetDefaults() { m.Window, m.MinSamples = Duration(24*time.Hour), 10 }
 
-func (l *LiveRollout) setDefaults() { l.MaxMovesPerWave, l.Nudge, l.Adopt = 5, true, AdoptNow }
+func (l *LiveRollout) SetDefaults() { l.MaxMovesPerWave, l.Nudge, l.Adopt = 5, true, AdoptNow }

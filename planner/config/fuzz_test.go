@@ -1,13 +1,19 @@
-package config
+package config_test
 
 import (
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"ballast/planner/config"
+	"ballast/planner/config/configfile"
+	"ballast/planner/config/httpclient"
+	"ballast/planner/config/validation"
 )
 
 // FuzzParse: nothing panics, and what parses is valid and means the same after Marshal, and as JSON.
@@ -23,13 +29,13 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(DefaultYAML()))
+	f.Add([]byte(config.DefaultYAML()))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		first, err := Parse(data)
+		first, err := configfile.Parse(data)
 		if err != nil {
 			return
 		}
-		if errs := first.Validate(); len(errs) != 0 {
+		if errs := validation.Validate(first); len(errs) != 0 {
 			t.Fatalf("parsed, but %v", errs)
 		}
 		sameAfterMarshal(t, first)
@@ -38,13 +44,13 @@ func FuzzParse(f *testing.F) {
 }
 
 // sameAfterMarshal compares without the HTTP client, whose secrets are masked; that one must print the same again.
-func sameAfterMarshal(t *testing.T, first PlannerConfig) {
+func sameAfterMarshal(t *testing.T, first config.PlannerConfig) {
 	t.Helper()
 	text, err := marshal(first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := Parse(text)
+	second, err := configfile.Parse(text)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -60,13 +66,13 @@ func sameAfterMarshal(t *testing.T, first PlannerConfig) {
 	}
 }
 
-func sameAfterJSON(t *testing.T, first PlannerConfig) {
+func sameAfterJSON(t *testing.T, first config.PlannerConfig) {
 	t.Helper()
 	data, err := json.Marshal(first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var second PlannerConfig
+	var second config.PlannerConfig
 	if err := json.Unmarshal(data, &second); err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
@@ -75,12 +81,12 @@ func sameAfterJSON(t *testing.T, first PlannerConfig) {
 	}
 }
 
-func withoutHTTP(c PlannerConfig) PlannerConfig {
+func withoutHTTP(c config.PlannerConfig) config.PlannerConfig {
 	if c.Poll.Prometheus == nil {
 		return c
 	}
 	p := *c.Poll.Prometheus
-	p.HTTP = HTTPClient{}
+	p.HTTP = httpclient.Config{}
 	c.Poll.Prometheus = &p
 	return c
 }
@@ -91,22 +97,22 @@ func FuzzScalars(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		var d, d2 Duration
+		var d, d2 config.Duration
 		if d.UnmarshalText([]byte(s)) == nil && (d2.UnmarshalText([]byte(d.String())) != nil || d2 != d) {
 			t.Errorf("duration %q is %v is %v", s, d, d2)
 		}
-		var p, p2 Percent
+		var p, p2 config.Percent
 		if p.UnmarshalText([]byte(s)) == nil && (p2.UnmarshalText([]byte(p.String())) != nil || p2 != p) {
 			t.Errorf("percentage %q is %v is %v", s, p, p2)
 		}
-		var n Decimal
+		var n config.Decimal
 		if n.UnmarshalText([]byte(s)) == nil && string(n) != s {
 			t.Errorf("decimal %q is %q", s, n)
 		}
-		var r Replicas
-		if r.read(s) == nil {
+		var r config.Replicas
+		if r.UnmarshalText([]byte(s)) == nil {
 			text, err := json.Marshal(r)
-			var r2 Replicas
+			var r2 config.Replicas
 			if err != nil || json.Unmarshal(text, &r2) != nil || r != r2 {
 				t.Errorf("replicas %q is %s", s, text)
 			}
@@ -116,8 +122,8 @@ func FuzzScalars(f *testing.F) {
 
 func TestEveryDurationOfWholeMillisecondsReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := Duration(rapid.Int64Range(0, int64(maxTime)/1e6).Draw(t, "ms") * 1e6)
-		var got Duration
+		d := config.Duration(rapid.Int64Range(0, int64(366*24*time.Hour)/1e6).Draw(t, "ms") * 1e6)
+		var got config.Duration
 		if err := got.UnmarshalText([]byte(d.String())); err != nil || got != d {
 			t.Fatalf("%v became %v: %v", d, got, err)
 		}

@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	promconfig "github.com/prometheus/common/config"
+
+	"ballast/planner/config"
+	"ballast/planner/config/configfile"
+	"ballast/planner/config/httpclient"
 )
 
 const withSecrets = `apiVersion: ballast.argoproj.io/v1alpha1
@@ -78,7 +82,7 @@ func TestNothingPrintsTheHTTPClientsSecrets(t *testing.T) {
 				t.Errorf("%s of %s does not print the rest:\n%s", way, name, printed)
 			}
 		}
-		if _, err := Parse(file); err != nil {
+		if _, err := configfile.Parse(file); err != nil {
 			t.Errorf("what Marshal printed of %s does not parse: %v", name, err)
 		}
 	}
@@ -88,17 +92,17 @@ func TestTheHTTPClientStartsFromPrometheusDefaults(t *testing.T) {
 	if h := parsed(t, withOAuth2).Poll.Prometheus.HTTP; !h.FollowRedirects || !h.EnableHTTP2 {
 		t.Errorf("follow_redirects %t, enable_http2 %t", h.FollowRedirects, h.EnableHTTP2)
 	}
-	var h HTTPClient
+	var h httpclient.Config
 	if err := json.Unmarshal([]byte(`{}`), &h); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(HTTPClient{promconfig.DefaultHTTPClientConfig}, h); diff != "" {
+	if diff := cmp.Diff(httpclient.Config{HTTPClientConfig: promconfig.DefaultHTTPClientConfig}, h); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 func TestTheHTTPClientIsStrictAsJSONToo(t *testing.T) {
-	var h HTTPClient
+	var h httpclient.Config
 	err := json.Unmarshal([]byte(`{"tls_conf": {}}`), &h)
 	if err == nil || err.Error() != "tls_conf: Forbidden: is not a field: did you mean tls_config?" {
 		t.Errorf("got %v", err)
@@ -117,9 +121,9 @@ func TestTwoHTTPClientsAreEqualByTheirSettings(t *testing.T) {
 	}
 }
 
-func parsed(t *testing.T, text string) PlannerConfig {
+func parsed(t *testing.T, text string) config.PlannerConfig {
 	t.Helper()
-	c, err := Parse([]byte(text))
+	c, err := configfile.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"bytes"
@@ -7,10 +7,12 @@ import (
 	"fmt"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"ballast/planner/config"
 )
 
 // marshal writes a configuration as a file, fields in the order of the types. Secrets are masked.
-func marshal(c PlannerConfig) ([]byte, error) {
+func marshal(c config.PlannerConfig) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/change"
 	"ballast/planner/size"
@@ -85,65 +82,4 @@ func (s Scaling) policy(otherwise Duration) change.Policy {
 
 func (r Pace) pace() change.Pace {
 	return change.Pace{Count: r.Replicas, Percent: r.Percent, Period: time.Duration(r.Period)}
-}
-
-func (s Scaling) validate(p *field.Path) (errs field.ErrorList) {
-	errs = s.Timing.validate(p)
-	if s.StabilizationWindow != nil {
-		errs = append(errs, between(p.Child("stabilizationWindow"), *s.StabilizationWindow, 0, maxRatePeriod)...)
-	}
-	if s.MinChange != nil {
-		errs = append(errs, s.MinChange.validate(p.Child("minChange"))...)
-	}
-	for i, pace := range s.Rate {
-		errs = append(errs, pace.validate(p.Child("rate").Index(i))...)
-	}
-	return errs
-}
-
-func (s CountStep) validate(p *field.Path) field.ErrorList {
-	if s.Value == 0 && s.Percentage == 0 {
-		return field.ErrorList{field.Required(p, "write value, percentage or both, or leave it out: any change is large enough then")}
-	}
-	errs := between(p.Child("value"), s.Value, 0, maxReplicas)
-	return append(errs, between(p.Child("percentage"), s.Percentage, 0, 100)...)
-}
-
-// validateIntervals refuses intervals that are no table of every load, and what they cannot hold beside.
-func (c PlannerConfig) validateIntervals(p *field.Path) (errs field.ErrorList) {
-	if len(c.Size.Weights) == 0 {
-		return nil
-	}
-	_, wrong := c.Size.Intervals()
-	for _, message := range wrong {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, message))
-	}
-	vertical := false
-	for i, w := range c.Size.Weights {
-		if w.From == "" {
-			errs = append(errs, field.Required(p.Index(i).Child("from"), "write the load from which it holds on, like 0"))
-		}
-		vertical = vertical || w.Weight > 0
-	}
-	if vertical && len(c.Size.All()) == 0 {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, "let replicas grow, and no policy makes them larger: write size.policies, or weights of 0"))
-	}
-	return append(errs, c.clashesWithWeights(p)...)
-}
-
-func (c PlannerConfig) clashesWithWeights(p *field.Path) (errs field.ErrorList) {
-	clash := func(format string, args ...any) {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf(format, args...)))
-	}
-	of := c.Partition
-	switch {
-	case of.Replicas != nil:
-		clash("say how many replicas there are, and partition.replicas does, too: delete one of them")
-	case of.MinReplicas != nil && of.MaxReplicas != nil && *of.MinReplicas == *of.MaxReplicas:
-		clash("say how many replicas there are, and partition.minReplicas and maxReplicas leave %d alone: widen them, or delete the weights", *of.MinReplicas)
-	}
-	if c.Normalize.Robust != nil || c.Normalize.MinMax != nil {
-		clash("go by the fleet's load, and normalize.robust and minMax make it a share of what the fleet has now: set normalize.reference, or none")
-	}
-	return errs
 }

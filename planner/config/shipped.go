@@ -2,6 +2,9 @@ package config
 
 import "ballast/planner/size"
 
+// MostPriority is the highest priority of a policy, and its negative the lowest.
+const MostPriority = 1_000_000
+
 // ShippedPolicy is the name of the policy that size.defaults switches on.
 const ShippedPolicy = "shipped"
 
@@ -9,7 +12,7 @@ const ShippedPolicy = "shipped"
 // more, in steps, that of the last day at least. It has no coefficient of Argo CD's: nobody has published one to trust. Every rule
 // of people's of the same list, resource and name takes its place, since nothing has a lower priority.
 func shipped() SizePolicy {
-	return SizePolicy{Name: ShippedPolicy, Priority: -mostPriority, Rules: []SizeRule{{
+	return SizePolicy{Name: ShippedPolicy, Priority: -MostPriority, Rules: []SizeRule{{
 		List: Requests, Resource: size.Memory, Slope: "1.25", Input: InputMemoryInUse, Min: "256Mi",
 		Quantize: &Quantize{Step: "256Mi"}, DelayScaleDown: &SizeDelay{DelaySeconds: 24 * 60 * 60},
 	}}}

@@ -3,9 +3,9 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
-	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -16,7 +16,7 @@ type Size struct {
 	Apply    SizeApply    `json:"apply"`
 	Limits   SizeLimits   `json:"limits,omitzero"`
 	NodeCap  SizeCap      `json:"nodeCap,omitzero"`
-	Interval Duration     `json:"interval,omitempty"`                // at which sizes are decided; 0: in each cycle
+	Interval Duration     `json:"interval"`                          // at which sizes are decided; 0: in each cycle
 	MoveAway *MoveAway    `json:"moveAway,omitempty" null:"default"` // off a replica whose node has no room for its size
 
 	Weights []WeightInterval `json:"weights,omitempty" null:"default"` // how growth is shared between more replicas and larger ones
@@ -46,14 +46,14 @@ type FromNodes struct {
 	Reserve Percent `json:"reserve"`
 }
 
-func (f *FromNodes) setDefaults() { f.Reserve = 10 }
+func (f *FromNodes) SetDefaults() { f.Reserve = 10 }
 
 // MoveAway has clusters leave a replica whose node has had no room for its size for as long as After.
 type MoveAway struct {
 	After Duration `json:"after"`
 }
 
-func (m *MoveAway) setDefaults() { m.After = Duration(time.Hour) }
+func (m *MoveAway) SetDefaults() { m.After = Duration(time.Hour) }
 
 // SizeApply is how pods come to their size.
 type SizeApply string
@@ -170,4 +170,16 @@ func (q *Quantity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (q *Quantity) fromNode(n *yamlnode.Node) error { return q.UnmarshalText([]byte(n.Value)) }
+// SizeInputs are the inputs that the rules name, each once, sorted.
+func (s Size) SizeInputs() []string {
+	var inputs []string
+	for _, p := range s.All() {
+		for _, r := range p.Rules {
+			if r.Input != "" {
+				inputs = append(inputs, r.Input)
+			}
+		}
+	}
+	slices.Sort(inputs)
+	return slices.Compact(inputs)
+}

@@ -1,13 +1,10 @@
 package config
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"ballast/planner/plan"
 	"ballast/planner/size"
 )
 
@@ -64,42 +61,15 @@ func BoundOf(input string) (bound, resource string) {
 	return strings.TrimSuffix(bound, "Memory"), size.Memory
 }
 
-// ofFleet reports whether an input is one number for all replicas and clusters.
-func ofFleet(input string) bool {
+// KnownInputs says which inputs there are beside those metrics.
+func KnownInputs(metrics []string) []string {
+	known := slices.Concat([]string{InputClusters, InputLoad, InputReplicas}, slices.Collect(maps.Keys(surroundings())), metrics)
+	slices.SortFunc(known, strings.Compare)
+	return slices.Compact(known)
+}
+
+// IsOfFleet reports whether an input is one number for all replicas and clusters.
+func IsOfFleet(input string) bool {
 	source := SourceOf(input)
 	return input == InputReplicas || source != FromFleet && source != FromPods
-}
-
-// validateScope refuses what an input has not got.
-func (c PlannerConfig) validateScope(r SizeRule, at *field.Path) field.ErrorList {
-	given := r.Scope != ""
-	ofReplicas := c.isOfReplicas(r.Input) || SourceOf(r.Input) == FromPods
-	p := at.Child("scope")
-	switch {
-	case given && ofFleet(r.Input) && r.Scope != ScopeTotal:
-		return wrong(p, string(r.Scope), fmt.Sprintf("is not that of %s: write total, or leave it out", ofFleetName(r.Input)))
-	case r.Input == InputClusters && r.Scope == ScopeCluster:
-		return wrong(p, string(r.Scope), "has one cluster, whichever it is: write replica, or total")
-	case c.isOfReplicas(r.Input) && c.Target.Kind == plan.Deployment:
-		return wrong(at.Child("input"), r.Input, "is a metric of replicas, and the pods of a Deployment have no ordinals by which they are replicas")
-	case given && ofReplicas && r.Scope != ScopeReplica:
-		return wrong(p, string(r.Scope), "is not that of what each replica has for itself: write replica, or leave it out")
-	}
-	return nil
-}
-
-func wrong(p *field.Path, value, why string) field.ErrorList {
-	return field.ErrorList{field.Invalid(p, value, why)}
-}
-
-func ofFleetName(input string) string {
-	if input == InputReplicas {
-		return "the number of replicas"
-	}
-	return fmt.Sprintf("%s, which is one for all", input)
-}
-
-func (c PlannerConfig) isOfReplicas(input string) bool {
-	p := c.Poll.Prometheus
-	return p != nil && slices.ContainsFunc(p.OfReplicas(), func(m Metric) bool { return m.ID == input })
 }

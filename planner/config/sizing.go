@@ -15,7 +15,7 @@ func (s Size) Merged() []size.Rule {
 	for i, p := range all {
 		policies[i] = size.Policy{Name: p.Name, Priority: p.Priority}
 		for _, r := range p.Rules {
-			policies[i].Rules = append(policies[i].Rules, s.rule(r))
+			policies[i].Rules = append(policies[i].Rules, s.Rule(r))
 		}
 	}
 	return size.Merge(policies)
@@ -35,8 +35,8 @@ func (s Size) PolicyOf(r size.Rule) string {
 	return name
 }
 
-// rule is one as it is evaluated. All are the controller's: one for another container is refused.
-func (s Size) rule(r SizeRule) size.Rule {
+// Rule is one as it is evaluated. All are the controller's: one for another container is refused.
+func (s Size) Rule(r SizeRule) size.Rule {
 	rule := size.Rule{Name: r.Name, List: size.List(r.List), Resource: r.Resource, Base: r.Base.Parsed(), Slope: r.Slope.Parsed(),
 		Input: r.Input, Scope: size.Scope(r.Scope), Per: r.Per.Parsed(), Min: r.Min.optional(), Max: r.Max.optional(),
 		DelayUp: r.DelayScaleUp.delay(), DelayDown: r.DelayScaleDown.delay()}
@@ -45,7 +45,7 @@ func (s Size) rule(r SizeRule) size.Rule {
 	}
 	switch {
 	case r.Scope != "":
-	case r.Input == "", ofFleet(r.Input):
+	case r.Input == "", IsOfFleet(r.Input):
 		rule.Scope = size.Total
 	default:
 		rule.Scope = size.Replica

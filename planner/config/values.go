@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	yamlnode "go.yaml.in/yaml/v3"
 )
 
 // Duration is a length of time in whole milliseconds, written like 90s, 1h30m, 24h or 7d.
@@ -47,8 +46,6 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (d *Duration) fromNode(n *yamlnode.Node) error { return d.UnmarshalText([]byte(n.Value)) }
-
 // Percent is a whole number of hundredths, written like 50%.
 type Percent int
 
@@ -71,8 +68,6 @@ func (p *Percent) UnmarshalText(text []byte) error {
 	*p = Percent(n)
 	return nil
 }
-
-func (p *Percent) fromNode(n *yamlnode.Node) error { return p.UnmarshalText([]byte(n.Value)) }
 
 // Decimal is a decimal number as it was written, without an exponent: what people read back is what they wrote.
 type Decimal string
@@ -98,8 +93,6 @@ func (d *Decimal) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (d *Decimal) fromNode(n *yamlnode.Node) error { return d.UnmarshalText([]byte(n.Value)) }
-
 // Replicas says who chooses the number of replicas where the partition does not: a fixed number, or the workload, whose
 // spec.replicas then is people's or an autoscaler's.
 type Replicas struct {
@@ -120,10 +113,12 @@ func (r Replicas) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *Replicas) UnmarshalJSON(data []byte) error {
-	return r.read(strings.Trim(string(data), `"`))
+	return r.UnmarshalText([]byte(strings.Trim(string(data), `"`)))
 }
 
-func (r *Replicas) read(text string) error {
+// UnmarshalText reads the number or the word.
+func (r *Replicas) UnmarshalText(data []byte) error {
+	text := string(data)
 	if text == workloadWord {
 		*r = Replicas{Workload: true}
 		return nil
@@ -135,5 +130,3 @@ func (r *Replicas) read(text string) error {
 	*r = Replicas{Fixed: n}
 	return nil
 }
-
-func (r *Replicas) fromNode(n *yamlnode.Node) error { return r.read(n.Value) }

@@ -8,15 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pages answers lists of budgets one page each.
+// pages answers lists of budgets one page each, and the workload with its owners.
 type pages struct {
 	budgets [][]policyv1.PodDisruptionBudget
+	owners  []metav1.OwnerReference
 }
 
-func (pages) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (p pages) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if of, metadata := into.(*metav1.PartialObjectMetadata); metadata {
+		of.OwnerReferences = p.owners
+		return nil
+	}
 	into.(*appsv1.StatefulSet).Spec.Template.Labels = podLabels()
 	return nil
 }
@@ -45,7 +51,7 @@ func TestBudgetsAreJudgedTogether(t *testing.T) {
 		b.Spec.Selector.MatchLabels = map[string]string{"app": "other"}
 		return b
 	}
-	two := pages{[][]policyv1.PodDisruptionBudget{{budget("z", maxUnavailable("1"))}, {elsewhere("b")}, {budget("a", maxUnavailable("1"))}}}
+	two := pages{budgets: [][]policyv1.PodDisruptionBudget{{budget("z", maxUnavailable("1"))}, {elsewhere("b")}, {budget("a", maxUnavailable("1"))}}}
 	found, err := Look(t.Context(), two, planOf(4))
 	const names = "PodDisruptionBudgets a, z"
 	want := []Finding{{PDBBlocks, names, "the " + names + " all select the pods of StatefulSet " + controller +
@@ -53,7 +59,7 @@ func TestBudgetsAreJudgedTogether(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	many := pages{make([][]policyv1.PodDisruptionBudget, 30)}
+	many := pages{budgets: make([][]policyv1.PodDisruptionBudget, 30)}
 	for i := range many.budgets {
 		many.budgets[i] = []policyv1.PodDisruptionBudget{budget(fmt.Sprintf("b%02d", i), maxUnavailable("0"))}
 	}
@@ -69,5 +75,18 @@ func TestBudgetsAreJudgedTogether(t *testing.T) {
 	told = append(told, "PodDisruptionBudgets b00, b01, b02, b03, b04 and 25 more", "more PodDisruptionBudgets")
 	if diff := cmp.Diff(told, subjects); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestALookFindsTheOperator of the workload, also while no size is held.
+func TestALookFindsTheOperator(t *testing.T) {
+	r := pages{budgets: [][]policyv1.PodDisruptionBudget{nil}, owners: []metav1.OwnerReference{{Kind: "ArgoCD", Name: "gitops"}}}
+	for free, want := range map[bool]int{false: 1, true: 0} {
+		p := planOf(4)
+		p.FreeReplicas = free
+		found, err := Look(t.Context(), r, p)
+		if len(found) != want || err != nil {
+			t.Errorf("replicas are the workload's: %v: %v, %v", free, found, err)
+		}
 	}
 }

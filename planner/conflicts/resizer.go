@@ -62,10 +62,9 @@ func (l *look) resizers(p plan.Plan) (found []Finding) {
 	return found
 }
 
-// operator is the Argo CD operator's resource that the workload belongs to, where ballast holds sizes in the pod template: it writes
-// that template, too.
+// operator is the Argo CD operator's resource that the workload belongs to: it writes the number of replicas and the pod template, too.
 func (l *look) operator(p plan.Plan) []Finding {
-	if p.Resources == nil {
+	if p.Resources == nil && p.FreeReplicas {
 		return nil
 	}
 	workload := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: p.Target.Kind}}
@@ -79,13 +78,22 @@ func (l *look) operator(p plan.Plan) []Finding {
 	return Operated(p, workload.OwnerReferences)
 }
 
-// Operated finds the operator's resource among the owners of a workload whose template ballast holds.
+// Operated finds the operator's resource among the owners of a workload whose number of replicas or whose template ballast holds.
 func Operated(p plan.Plan, owners []metav1.OwnerReference) (found []Finding) {
 	for _, o := range owners {
-		if o.Kind != "ArgoCD" || p.Resources == nil {
+		if o.Kind != "ArgoCD" {
 			continue
 		}
 		subject := o.Kind + " " + p.Target.Namespace + "/" + o.Name
+		if !p.FreeReplicas {
+			found = append(found, Finding{Kind: Autoscaled, Subject: subject, Message: fmt.Sprintf(
+				"%s writes the replicas of %s %s, too, and ballast holds them at %d: its writes are made to agree while a webhook answers; "+
+					"set its spec.controller.sharding to {enabled: true, replicas: %[4]d}, or partition.replicas: workload so that it decides their number",
+				subject, p.Target.Kind, p.Target.Name, p.Replicas)})
+		}
+		if p.Resources == nil {
+			continue
+		}
 		found = append(found, Finding{Kind: Resized, Subject: subject, Message: fmt.Sprintf(
 			"%s writes the resources of %s %s, too, and ballast holds them: leave them out of its spec.controller.resources, "+
 				"or set size.apply: inPlace, which leaves the pod template alone", subject, p.Target.Kind, p.Target.Name)})

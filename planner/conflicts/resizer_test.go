@@ -68,12 +68,19 @@ func TestAVPABesideHeldSizesIsNamedAsSuch(t *testing.T) {
 	}
 }
 
-// TestTheOperatorIsNamedWhereItWritesWhatIsHeld, which is the pod template's resources.
+// TestTheOperatorIsNamedWhereItWritesWhatIsHeld: the number of replicas, unless it is the workload's, and the pod template's resources.
 func TestTheOperatorIsNamedWhereItWritesWhatIsHeld(t *testing.T) {
 	owners := []metav1.OwnerReference{{Kind: "Team", Name: "a"}, {APIVersion: "argoproj.io/v1beta1", Kind: "ArgoCD", Name: "gitops"}}
 	p := planOf(4)
+	number := []Finding{{Autoscaled, "ArgoCD argocd/gitops", "ArgoCD argocd/gitops writes the replicas of StatefulSet " + controller +
+		", too, and ballast holds them at 4: its writes are made to agree while a webhook answers; " +
+		"set its spec.controller.sharding to {enabled: true, replicas: 4}, or partition.replicas: workload so that it decides their number"}}
+	if diff := cmp.Diff(number, Operated(p, owners)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+	p.FreeReplicas = true
 	if found := Operated(p, owners); found != nil {
-		t.Errorf("in place: %v", found)
+		t.Errorf("in place, with replicas of its own: %v", found)
 	}
 	p.Resources = &plan.Resources{}
 	want := []Finding{{Resized, "ArgoCD argocd/gitops", "ArgoCD argocd/gitops writes the resources of StatefulSet " + controller + ", too, and ballast holds them: " +

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -49,8 +48,7 @@ func blockedText(out cycle.Outcome) string {
 			said = append(said, fmt.Sprintf("and %d more", len(waiting)-i))
 			break
 		}
-		b.Until, b.Why = time.Time{}, ""
-		said = append(said, b.String())
+		said = append(said, b.Steady().String())
 	}
 	return strings.Join(said, "; ")
 }

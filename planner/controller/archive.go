@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 
+	"ballast/planner/apply"
+	"ballast/planner/change"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
@@ -31,6 +33,7 @@ type archive struct {
 	stale   bool        // people were told that a part of it stays as it was
 	crowded bool        // people were told that it has no room for all of it
 	keyless bool        // people were told that the key is missing
+	denied  bool        // people were told that the API server refuses to have it written
 }
 
 // unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
@@ -127,7 +130,8 @@ func (a *archive) saveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 
 // saveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget
 // that knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for
-// nothing, nor does a workload that stands at 0.
+// nothing, nor does a workload that stands at 0, and a failover not for a history that the API server refuses to have written (a quota of
+// ConfigMaps): this leader counts it all the same.
 func (a *archive) saveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r := out.Next.Rollout
 	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
@@ -140,7 +144,12 @@ func (a *archive) saveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	m := in.Memory
 	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
 	a.unsaved = true
-	if err := a.save(ctx, m); err != nil {
+	err := a.save(ctx, m)
+	if _, denied := apply.Refusal(err); denied && out.Memory.Changes.Cause == change.Failover {
+		a.Log.Error(err, "that clusters move is not saved; they fail over all the same")
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("saving that %d clusters move: %w", len(ledger.MovedBy(*r)), err)
 	}
 	if a.unsaved {
@@ -164,6 +173,7 @@ func (a *archive) save(ctx context.Context, m memory.Memory) error {
 		a.Metrics.Writes.WithLabelValues("history", "conflict").Inc()
 		return a.readAgain(ctx)
 	}
+	a.tellDenied(err)
 	if err != nil {
 		a.Metrics.Writes.WithLabelValues("history", "failed").Inc()
 		return err
@@ -199,6 +209,15 @@ func (a *archive) holdHistory(ctx context.Context) error {
 	}
 	a.tell(input.Inputs{}, telemetry.HistoryReplaced(a.Store.History))
 	return a.readAgain(ctx)
+}
+
+// tellDenied says, once as long as it lasts, that the API server refuses to have the history written.
+func (a *archive) tellDenied(err error) {
+	why, denied := apply.Refusal(err)
+	if denied && !a.denied {
+		a.tell(input.Inputs{}, telemetry.HistoryRefused(a.Store.History, why))
+	}
+	a.denied = denied
 }
 
 // tellStale says, once as long as it lasts, that a part of the history cannot be packed; nil: each can.

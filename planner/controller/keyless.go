@@ -1,11 +1,13 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"ballast/planner/apply"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -77,6 +79,33 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
 	l.repairs.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
 	return nil
+}
+
+// goesBackUnwritten has a fleet that rollout.x0y stopped come back where no plan can say so: somebody deleted the plan ConfigMap
+// meanwhile, and the API server refuses to have it made anew (a quota of ConfigMaps), or refuses each write of it until the stop has
+// lapsed, from when on the webhook lets the replicas come back. The plan that says so is this leader's alone; the next one comes to the
+// same by its history.
+func (l *Loop) goesBackUnwritten(in input.Inputs, base store.Snapshot, failed error) {
+	stands := cmp.Or(l.plan.newest().Plan, l.archive.newest())
+	why, denied := apply.Refusal(failed)
+	peoples := in.BreakGlass
+	if !denied || peoples || stands == nil {
+		return
+	}
+	held := base.Exists() && stands.StopsAll() && !plan.StopLapsed(stands.Rollout.Since, in.Now)
+	if held || !stands.StopsAll() {
+		return
+	}
+	next, stopped := cycle.BringBack(*stands, in)
+	if !stopped {
+		return
+	}
+	next.Revision++
+	doc := l.plan.newest()
+	doc.Plan = &next
+	l.plan.learn(doc)
+	l.drifted.raise()
+	l.tell(in, telemetry.BroughtBackUnwritten(l.Store.Plan, why))
 }
 
 // endBringing says beside the plan that what was stopped is back, for the next leader.

@@ -85,7 +85,8 @@ func TestPeopleAreToldOnceOfASizeThatIsNotGiven(t *testing.T) {
 		result(apply.Refused, apply.ErrNoResize), result(apply.Applied, nil), result(apply.Failed, errors.New("away")), {Step: diff.PatchShard{Secret: "c-0"}, Outcome: apply.Failed, Err: forbidden}} {
 		n.note(discover.Workload{}, r)
 	}
-	if len(told) != 2 || !strings.Contains(told[0], `pod "c-0" cannot be given its size in place: Forbidden`) || !strings.Contains(told[1], "has no pods/resize") {
+	if len(told) != 2 || !strings.HasPrefix(told[0], `SizeRefused: pod "c-0" cannot be given its size in place: Forbidden`) ||
+		!strings.HasPrefix(told[1], `SizeRefused: pod "c-0" cannot be given`) || !strings.Contains(told[1], "has no pods/resize") {
 		t.Errorf("told %q", told)
 	}
 }

@@ -44,6 +44,7 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 			l.full = full
 			l.tell(in, telemetry.PlanFull(err))
 		}
+		l.goesBackUnwritten(in, base, err)
 		return "failed", base, err
 	}
 	l.full = false

@@ -5,6 +5,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/sharding"
 )
 
@@ -54,7 +55,7 @@ func by(o outcome.Outcome, algorithm sharding.Algorithm, apps map[string]int) Al
 	a := Alternative{Name: string(algorithm), Replicas: replicas,
 		Imbalance: outcome.Imbalance(outcome.ReplicasOf(outcome.IndexesOf(o.Fleet, o.Loads), replicas, func(i int) int { return owners[i] }))}
 	for i, c := range clusters {
-		if row, planned := o.Next.Clusters[c.Shard.ID]; planned && owners[i] != sharding.Nobody && owners[i] != row.Replica {
+		if row, planned := o.Next.Clusters[c.Shard.ID]; planned && owners[i] != plan.NoReplica && owners[i] != row.Replica {
 			a.Moves++
 		}
 	}

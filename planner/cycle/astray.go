@@ -6,7 +6,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/ownership"
-	"ballast/planner/placement"
+	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
 
@@ -42,7 +42,7 @@ func (s *snapshot) following(a ownership.Astray) *rollout.Proposal {
 		return nil
 	}
 	for i, cl := range s.Fleet.Clusters {
-		if cl.Shard.ID == a.Cluster && s.Firm(i).At != placement.NoReplica {
+		if cl.Shard.ID == a.Cluster && s.Firm(i).At != plan.NoReplica {
 			return nil
 		}
 	}

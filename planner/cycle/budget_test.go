@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -184,8 +185,16 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 			c.Out.Budget = change.Look(c.Out.Memory.Changes.Ledger, ledger.RatesOf(c.In), 10, c.In.Now)
 			s := snapshotOf(c.Out, a.Ground)
 			w := s.wantOf(test.replicas, test.to)
-			if got, _ := limit(s, w, test.cause, rolloutOptions(s, test.cause)); got != test.waits {
+			got, told := limit(s, w, test.cause, rolloutOptions(s, test.cause))
+			if got != test.waits {
 				t.Errorf("waits %q, want %q", got, test.waits)
+			}
+			var never []problem.Problem
+			if strings.Contains(test.waits, "never has room") {
+				never = []problem.Problem{{Phase: problem.PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + test.waits}}
+			}
+			if diff := cmp.Diff(never, told); diff != "" {
+				t.Errorf("people are told (-want +got):\n%s", diff)
 			}
 			if test.waits != "" {
 				return

@@ -15,7 +15,6 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 )
 
 // compared is a fleet of three that stands as its plan says, for a test to change.
@@ -125,8 +124,8 @@ func TestWhichClustersGoWhere(t *testing.T) {
 		"x0y, whose rows are the new ones":    {under(plan.ModeX0Y, plan.Assigning, nil, to("c001", 2, "c002", 2)), []outcome.Move{{Cluster: "c001", From: 2, To: 1}}},
 		"x0y, on its way back":                {under(plan.ModeX0Y, plan.Reverting, nil, to("c001", 0, "c002", 2)), []outcome.Move{{Cluster: "c001", From: 1, To: 0}}},
 		"default, before it assigns":          {under(plan.ModeDefault, plan.Scaling, to("c001", 2), nil), []outcome.Move{{Cluster: "c001", From: 1, To: 2}}},
-		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), []outcome.Move{{Cluster: "c001", From: sharding.Nobody, To: 1}}},
-		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), []outcome.Move{{Cluster: "new", From: sharding.Nobody, To: 2}}},
+		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), []outcome.Move{{Cluster: "c001", From: plan.NoReplica, To: 1}}},
+		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), []outcome.Move{{Cluster: "new", From: plan.NoReplica, To: 2}}},
 		"one that is gone":                    {under(plan.ModeX0Y, plan.Assigning, nil, to("gone", 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -358,7 +358,7 @@ func (c *cycle) finish(a *adopt.Adoption) {
 	if !c.Out.Changed {
 		return
 	}
-	c.stampLoads()
+	c.stampLoads(a.Ground)
 	ledger.Ledger{Draft: c.Draft}.CountAdopted(a)
 	ledger.Ledger{Draft: c.Draft}.CountStage(c.Out.Next, a.Beside)
 	if c.In.InForce == nil && c.In.Last == nil {
@@ -387,14 +387,16 @@ func (c *cycle) noteFull(full []int) {
 
 // stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known. Where they
 // leave the plan no room they go: they are for people.
-func (c *cycle) stampLoads() {
+func (c *cycle) stampLoads(g *ground.Ground) {
 	defer c.dropLoads()
 	if c.Out.Loads == nil || c.Out.Table.Frozen {
 		return
 	}
 	for i, cl := range c.Out.Fleet.Clusters {
 		if row, ok := c.Out.Next.Clusters[cl.Shard.ID]; ok {
-			row.Load = c.Indexes[i].DisplayValue
+			if row.Load = c.Indexes[i].DisplayValue; c.Out.Loads[i] == 0 && adopt.Unmeasured(g, i) {
+				row.Load = "" // nothing is known of it yet, which is not that it carries nothing
+			}
 			c.Out.Next.Clusters[cl.Shard.ID] = row
 		}
 	}

@@ -625,7 +625,7 @@ func TestWhatPodsSayComesFirst(t *testing.T) {
 		{Key: "argocd-application-controller-0|" + server("c002")}, {Key: "argocd-application-controller-0|" + server("c003")},
 	}}
 	w.in.Observed.Reported.Clusters = map[string]ownership.ClusterObservation{
-		"c000": {Owners: []int{2}}, "c001": {Owners: []int{1, 2}}, "c002": {Owners: []int{ownership.NoReplica}},
+		"c000": {Owners: []int{2}}, "c001": {Owners: []int{1, 2}}, "c002": {Owners: []int{plan.NoReplica}},
 	}
 	fleet := fleetOf(t, w)
 	got := map[string]int{}

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/safety"
@@ -36,13 +37,15 @@ func (c *cycle) decide(g *ground.Ground) {
 	starting{c}.awaitTemplate(g, now)
 	starting{c}.checkEnforcement(g)
 	s.elected, s.worth = candidacy{c.Draft, c.votes}.candidate(s)
-	s.candidate = c.Out.Candidate
+	s.candidate, s.line = c.Out.Candidate, c.Out.Line
 	switch {
 	case g.Next.Rollout == nil:
 		starting{c}.begin(s)
 	case advancing{c}.goesOn(g.Next):
 		advancing{c}.advance(g)
 	}
+	s.changes = c.Out.Memory.Changes
+	c.blockMoves(s)
 	ledger.Ledger{Draft: c.Draft}.Forget(g)
 }
 
@@ -142,7 +145,7 @@ func (c candidacy) replicasHeld(g *ground.Ground, replica int) {
 // election is the vote on candidates.
 type election struct {
 	*outcome.Draft
-	ballots evaluate.History // the vote as it goes on where what it elects does not begin
+	ballots evaluate.Vote // the vote as it goes on where what it elects does not begin
 }
 
 // elect lets the evaluation vote on the candidate, and answers what it elects. Where nothing may begin the vote goes
@@ -160,17 +163,18 @@ func (e *election) elect(s *snapshot, d division.Division) *evaluate.Candidate {
 		return nil
 	}
 	configured := e.In.Config.Evaluate.MostWanted
+	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
+		Counts: e.Out.Memory.Known.Has}
+	if worded(s, d) || overloaded(s, d) || beyondEvidence(s, d, e.Out.Line) || d.Starved > 0 {
+		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(e.In.Config.Interval))
+	}
+	barred := e.barred(s, d, vote, o)
 	if b := e.In.Memory.Votes.Ballots; len(b) > 0 && e.In.Memory.Votes.Basis == d.Basis() {
 		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
 		if since := e.In.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(e.In.Config.Interval)/2 {
 			e.Out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", problem.Plural(len(b), "vote"))
-			return nil
+			return barred
 		}
-	}
-	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
-		Counts: e.Out.Memory.Known.Has}
-	if worded(s, d) || overloaded(s, d) || d.Starved > 0 {
-		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(e.In.Config.Interval))
 	}
 	if !s.may(gate.Balance) {
 		o.MinSamples = math.MaxInt
@@ -185,7 +189,19 @@ func (e *election) elect(s *snapshot, d division.Division) *evaluate.Candidate {
 	default:
 		e.Out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", problem.Plural(election.Samples, "vote"), s.verdicts[gate.Balance])
 	}
-	return nil
+	return barred
+}
+
+// barred is what this vote would elect where nothing may begin: it waits, and people see it.
+func (e *election) barred(s *snapshot, d division.Division, vote evaluate.Candidate, o evaluate.MostWantedOptions) *evaluate.Candidate {
+	if s.may(gate.Balance) {
+		return nil
+	}
+	election, _ := evaluate.MostWanted(e.In.Memory.Votes, vote, d.Basis(), e.In.Now, o)
+	if !election.Elected || election.Key != evaluate.Key(vote) && !d.Allows(s.Ground, election.Candidate) {
+		return nil
+	}
+	return &election.Candidate
 }
 
 // worded reports whether a person's word, an autoscaler's, or size.weights are what is voted on: another number of replicas than the plan's, or
@@ -207,6 +223,18 @@ func overloaded(s *snapshot, d division.Division) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.now, func(r plan.Replica) bool { return r.TotalLoad > d.Bounds.Capacity && d.Offers[r.ID].Saves > 0 })
+}
+
+// beyondEvidence reports whether a replica carries far more than is known to be borne, where nobody said what one may, and the answer
+// takes it to where that is so no more: what grows everywhere is no reason for haste.
+func beyondEvidence(s *snapshot, d division.Division, line *outcome.Line) bool {
+	if line == nil || line.Configured {
+		return false
+	}
+	bearable := func(replica int) bool {
+		return replica >= len(d.Answer.Loads) || !memory.Beyond(d.Answer.Loads[replica], line.Load)
+	}
+	return slices.ContainsFunc(s.now, func(r plan.Replica) bool { return memory.Beyond(r.TotalLoad, line.Load) && bearable(r.ID) })
 }
 
 // fills reports whether the answer gives clusters to a replica that has none.
@@ -233,7 +261,7 @@ func (e *election) vote(s *snapshot, d division.Division, vote evaluate.Candidat
 }
 
 // end forgets the vote.
-func (e *election) end() { e.Out.Memory.Votes, e.ballots = evaluate.History{}, evaluate.History{} }
+func (e *election) end() { e.Out.Memory.Votes, e.ballots = evaluate.Vote{}, evaluate.Vote{} }
 
 // stands keeps the vote of an election that begins nothing, with the ballot of this cycle: else the vote would have a gap
 // for as long as what it elected waits, and be short of samples once it may begin.
@@ -242,11 +270,11 @@ func (e *election) stands() { e.Out.Memory.Votes = e.ballots }
 // starting begins a rollout.
 type starting struct{ *cycle }
 
-// begin starts a rollout to what is proposed first. What is refused keeps nothing waiting but what was elected, which
-// might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing meanwhile, and keeps not even that.
-// A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
+// begin starts a rollout to what is proposed first. What is refused leaves everything after it free to begin but what was
+// elected, which might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing meanwhile, and
+// leaves that free, too. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
 func (c starting) begin(s *snapshot) {
-	left := gate.Everything
+	left := gate.Everything // what may still be proposed
 	for _, p := range proposals() {
 		if !s.mayAny(p.asks & left) {
 			continue
@@ -256,19 +284,21 @@ func (c starting) begin(s *snapshot) {
 			continue
 		}
 		c.hear(made)
-		switch {
-		case made.done:
+		if made.done {
 			return
-		case made.want == nil:
+		}
+		if made.want == nil { // it has something to say, and nothing to begin
 			if p.asks == gate.Balance && made.verdict != "" {
 				c.votes.stands() // what was elected waits, and its vote with it
 			}
-		case c.begins(s, made):
+			continue
+		}
+		if c.begins(s, made) {
 			return
-		case s.secretsPinWaits(made) != "":
-			left &^= p.asks
-		default:
-			left &^= p.asks | gate.Balance
+		}
+		left &^= p.asks
+		if s.secretsPinWaits(made) == "" {
+			left &^= gate.Balance
 		}
 	}
 }
@@ -283,7 +313,7 @@ func (c starting) hear(p *proposed) {
 		c.Out.Done = true
 	}
 	if p.holds {
-		c.Out.Memory.HoldOff, c.Out.Memory.Votes = c.In.Now, evaluate.History{}
+		c.Out.Memory.HoldOff, c.Out.Memory.Votes = c.In.Now, evaluate.Vote{}
 		c.Out.Memory.Savings = c.Out.Memory.Savings.After(c.In.Now)
 	}
 	if p.last != nil && p.cause != change.Failover {
@@ -295,9 +325,11 @@ func (c starting) hear(p *proposed) {
 func (c starting) begins(s *snapshot, p *proposed) bool {
 	c.Out.Memory.Changes.Cause = p.cause
 	o := rolloutOptions(s, p.cause)
+	moves := servers(s, rollout.Moves(s.Next, plan.Plan{Clusters: p.want.Rows})) // before the budget cuts them
 	kind, waits, told := s.waitsFor(p, o)
 	c.Out.Problems = append(c.Out.Problems, told...)
 	if waits != "" {
+		s.paces(p.cause, moves, kind, waits)
 		c.waits(p, kind, waits)
 		return false
 	}

@@ -37,23 +37,19 @@ func (c *dividing) terms(s *snapshot) division.Terms {
 	return t
 }
 
-// partitioned divides the fleet, and drains the highest replica once it has not been needed for long.
+// partitioned divides the fleet: as is wanted, then among as many replicas as there may be now, and at last without the highest
+// one, once it has not been needed for long.
 func (c *dividing) partitioned(s *snapshot) (division.Division, error) {
 	if c.In.Config.Partition.Sticky == nil {
-		c.Out.Memory.Spare = memory.Spare{}
-		d, err := division.Divide(s.Ground, s.loads, division.Terms{})
-		if err != nil || !c.holdsCount(s, d, d.Answer.Replicas) {
-			return d, err
-		}
-		return c.divideHeld(s, division.Terms{Replicas: c.allowedReplicas}, d)
+		return c.byLoadAlone(s)
 	}
-	t := c.terms(s)
-	d, err := division.Divide(s.Ground, s.loads, t)
+	wanted := c.terms(s)
+	d, err := division.Divide(s.Ground, s.loads, wanted)
 	if err != nil {
 		return d, err
 	}
 	drains := d.Drain.Fits && d.Answer.Replicas == s.Next.Replicas
-	if !drains && c.holdsCount(s, d, d.Answer.Replicas) {
+	if !drains && c.holdsCount(s, d, d.Answer.Replicas) { // what holds a drain is drainShut
 		if d, err = c.divideHeld(s, c.terms(s), d); err != nil {
 			return d, err
 		}
@@ -63,12 +59,27 @@ func (c *dividing) partitioned(s *snapshot) (division.Division, error) {
 		c.Out.Memory.Spare = memory.Spare{}
 		return d, nil
 	}
+	return c.drained(s, wanted, d, drains)
+}
+
+// byLoadAlone is the division by lpt, which knows no replica that is to be drained.
+func (c *dividing) byLoadAlone(s *snapshot) (division.Division, error) {
+	c.Out.Memory.Spare = memory.Spare{}
+	d, err := division.Divide(s.Ground, s.loads, division.Terms{})
+	if err != nil || !c.holdsCount(s, d, d.Answer.Replicas) {
+		return d, err
+	}
+	return c.divideHeld(s, division.Terms{Replicas: c.allowedReplicas}, d)
+}
+
+// drained is a division without the highest replica, where that has not been needed for long and may go; else the one that there is.
+func (c *dividing) drained(s *snapshot, wanted division.Terms, d division.Division, drains bool) (division.Division, error) {
 	c.Out.Memory.Spare = c.In.Memory.Spare.Next(d.Drain.Replica, c.In.Now, longest(c.In))
 	c.drainShut = drains && counting.Allowed(c.Draft, s.Ground, d, d.Drain.Replica, c.drainDue()) > d.Drain.Replica
-	if t.DrainDue = c.drainDue(); !t.DrainDue {
+	if wanted.DrainDue = c.drainDue(); !wanted.DrainDue {
 		return d, nil
 	}
-	return division.Divide(s.Ground, s.loads, t)
+	return division.Divide(s.Ground, s.loads, wanted)
 }
 
 // drainDue reports whether the highest replica has not been needed for as long as it takes.

@@ -32,7 +32,7 @@ func TestGrowthWithoutACapacityIsToldAndMovesNothing(t *testing.T) {
 	}
 	told := func() bool {
 		return slices.ContainsFunc(messages(w.last), func(m string) bool {
-			return strings.Contains(m, "of what the fullest one did on 20") && strings.Contains(m, "set (`ballast calibrate` finds it)")
+			return strings.HasPrefix(m, "BeyondEvidence: replica ") && strings.Contains(m, "of what the fullest one did on 20") && strings.Contains(m, "set (`ballast calibrate` finds it)")
 		})
 	}
 	replicas := w.in.InForce.Replicas

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/discover"
 	"ballast/planner/poll"
 )
@@ -51,7 +52,7 @@ var (
 // fileFleet is five clusters on two replicas: c0, c2 and c4 on 0, c1 and c3 on 1.
 func fileFleet(t *testing.T, text string) *world {
 	t.Helper()
-	c, err := config.Parse([]byte(text))
+	c, err := configfile.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

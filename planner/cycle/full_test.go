@@ -177,7 +177,7 @@ func TestANewClusterIsTakenOverWithinAllBounds(t *testing.T) {
 		s := w.secret("new")
 		s.Created = w.in.Now
 		groups := arrivals.Groups(labels.Set(s.Labels.Set()))
-		answer := arrivals.Place(s.Server, placement.NoReplica, groups)
+		answer := arrivals.Place(s.Server, plan.NoReplica, groups)
 		wrong := someOpen && (closed(answer) || !has(answer) || atRest && w.brims(answer))
 		if told := arrivals.AllFull(); wrong || told != (!someOpen && len(p.Full) > 0) {
 			t.Fatalf("a new cluster goes to replica %d: %v are full, %v cordoned, of %v with %d at most; that all are full is %v",
@@ -216,7 +216,7 @@ func TestABurstIsTakenOverAsItWasAnswered(t *testing.T) {
 		for i := range rapid.IntRange(2, 12).Draw(t, "new") {
 			name := fmt.Sprintf("new%02d", i)
 			w.add(name, 0)
-			want[name] = arrivals.Place(w.secret(name).Server, placement.NoReplica, nil)
+			want[name] = arrivals.Place(w.secret(name).Server, plan.NoReplica, nil)
 			w.place(name, want[name])
 			w.secret(name).Created = w.in.Now
 		}

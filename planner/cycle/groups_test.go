@@ -181,7 +181,7 @@ func TestWhatTheWebhookAnswersThePlannerTakesOver(t *testing.T) {
 		w.place("new", 0, sets.Draw(t, "labels of the new one")...)
 		s := w.secret("new")
 		groups := arrivals.Groups(labels.Set(s.Labels.Set()))
-		answer := arrivals.Place(s.Server, placement.NoReplica, groups)
+		answer := arrivals.Place(s.Server, plan.NoReplica, groups)
 		if slices.Contains(w.in.InForce.Cordoned, answer) {
 			t.Fatalf("a new cluster goes to replica %d, which is cordoned", answer)
 		}

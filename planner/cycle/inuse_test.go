@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/config/validation"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -35,8 +36,8 @@ func remembering(t *testing.T, clusters, limit int) *liveWorld {
 	for i := range clusters {
 		w.setObjects(fmt.Sprintf("c%03d", i), 10)
 	}
-	if w.in.Config.Validate().ToAggregate() != nil {
-		t.Fatal(w.in.Config.Validate().ToAggregate())
+	if validation.Validate(w.in.Config).ToAggregate() != nil {
+		t.Fatal(validation.Validate(w.in.Config).ToAggregate())
 	}
 	w.step(time.Minute)
 	return w

@@ -31,6 +31,7 @@ type liveWorld struct {
 	doubled map[string]bool // clusters that replica 0 has, too
 	taken   map[string]bool // clusters that nobody takes up, whatever their Secret says
 	idle    map[string]bool // clusters without an Application
+	hidden  bool            // no pod can be listed
 	placed  map[string]int  // where Argo CD's algorithm has clusters whose Secrets name no replica
 	shape   func(*observed.Pod)
 	history map[string][]int
@@ -52,6 +53,10 @@ func newLiveWorld(loads ...float64) *liveWorld {
 
 // observe is what the pods say of the Secrets and the workload as they stand.
 func (w *liveWorld) observe() {
+	if w.hidden {
+		w.in.Observed = input.Observed{Trouble: []string{"pods cannot be listed: forbidden"}}
+		return
+	}
 	o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true, Clusters: map[string]ownership.ClusterObservation{}}}
 	holders := map[int]int{}
 	for r := range w.in.Workload.Replicas {
@@ -486,7 +491,7 @@ func TestANewLeaderWithoutMemoryEndsTheRolloutSafely(t *testing.T) {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
 	w.until(t, "a wave", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) == 1 })
-	w.in.Memory.Changes, w.in.Memory.Votes = memory.Changes{}, evaluate.History{}
+	w.in.Memory.Changes, w.in.Memory.Votes = memory.Changes{}, evaluate.Vote{}
 	w.until(t, "the rollout is over", time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	if len(w.waves) != 1 {
 		t.Errorf("%d waves: whoever does not know where to may begin none", len(w.waves))

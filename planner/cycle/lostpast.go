@@ -1,43 +1,68 @@
 package cycle
 
 import (
+	"slices"
 	"time"
 
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
 // lostPast is what the world still shows of a past that no history has any more.
 type lostPast struct{ *outcome.Draft }
 
-// remembersFor is how old what a leader remembers may be: the history is written every five minutes, and another leader takes over in less
-// than one. What is older was put back, or nobody has looked meanwhile.
-const remembersFor = 15 * time.Minute
-
 // restart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are older than the fleet: else
 // rollout.x0y could stop every replica twice within change.restarts.every. It is for a fleet that ballast held: most Secrets have their
 // shard, and the env needs no restart of rollout.live's.
 func (f lostPast) restart(g *ground.Ground) {
-	if f.remembers() || !mostStamped(g.Fleet) || g.Env().Prepares() {
-		return
+	m, seen := &f.Out.Memory.Changes, podsSeen(f.In)
+	if f.lost() && mostStamped(g.Fleet) && !g.Env().Prepares() {
+		m.Restarted = f.lastRestart(seen)
 	}
-	if m, shown := &f.Out.Memory.Changes, shownRestart(f.In); shown.After(m.Restarted) {
-		m.Restarted = shown
+	if seen {
+		m.Looked = f.In.Now
 	}
 }
 
-// remembers reports whether what is remembered is of just now.
-func (f lostPast) remembers() bool {
-	first := f.In.InForce == nil && f.In.Last == nil
-	if first || len(f.In.Memory.Known.Clusters) == 0 {
-		return !f.In.Memory.Changes.Restarted.IsZero()
+// lost reports whether the fleet may have restarted and nobody remembers it.
+func (f lostPast) lost() bool {
+	m := f.Out.Memory.Changes
+	if !m.Looked.IsZero() {
+		return sizing.Blind(f.In, m)
 	}
-	looked := f.In.Memory.Changes.Ownership.Newest
-	return looked.IsZero() || f.In.Now.Sub(looked) < remembersFor
+	first := f.In.InForce == nil && f.In.Last == nil || len(f.In.Memory.Known.Clusters) == 0
+	return first || !m.Restarted.IsZero()
+}
+
+// lastRestart is what is remembered of it, or what the pods show that nobody remembers. Where nobody ever saw a pod it is taken to be now,
+// until one is seen.
+func (f lostPast) lastRestart(seen bool) time.Time {
+	m := f.Out.Memory.Changes
+	shown := shownRestart(f.In)
+	underWay := f.In.InForce != nil && f.In.InForce.Rollout != nil
+	switch {
+	case !seen && m.Looked.IsZero() && m.Restarted.IsZero():
+		return f.In.Now
+	case !seen:
+		return m.Restarted
+	case m.Looked.IsZero() && !underWay:
+		return shown // whatever it was taken to be
+	case shown.After(m.Looked) && shown.After(m.Restarted):
+		return shown
+	}
+	return m.Restarted
+}
+
+// podsSeen reports whether the fleet's pods tell of a restart, or that there was none.
+func podsSeen(in input.Inputs) bool {
+	return in.Workload.Replicas == 0 || ground.Rolling(in, plan.Plan{}) ||
+		slices.ContainsFunc(in.Observed.Pods, func(p observed.Pod) bool { return p.Ready || !p.Started.IsZero() })
 }
 
 // mostStamped reports whether more than half of the Secrets that ballast may write have a shard.

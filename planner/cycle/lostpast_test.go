@@ -60,11 +60,19 @@ func (w *stopping) lives(d time.Duration) {
 // TestALostHistoryStopsNoFleetTwiceADay: what a group asks for under rollout.x0y stopped every replica a minute after plan and history
 // were lost, or were put back older than that, though the fleet had restarted an hour before, which nobody remembered. The pods tell.
 func TestALostHistoryStopsNoFleetTwiceADay(t *testing.T) {
-	for name, lost := range map[string]func(*stopping){
-		"plan and history": func(w *stopping) { w.in.InForce, w.in.Memory = nil, memory.Memory{} },
-		"the history":      func(w *stopping) { w.in.Memory = memory.Memory{} },
-		"all of today":     func(w *stopping) { w.in.InForce, w.in.Memory = w.backup.InForce, w.backup.Memory },
-		"nothing":          func(*stopping) {},
+	backedUp := func(w *stopping) { w.in.InForce, w.in.Memory = w.backup.InForce, w.backup.Memory }
+	for name, test := range map[string]struct {
+		lost   func(*stopping)
+		hidden time.Duration // for which nobody sees a pod after that
+	}{
+		"plan and history": {lost: func(w *stopping) { w.in.InForce, w.in.Memory = nil, memory.Memory{} }},
+		"the history":      {lost: func(w *stopping) { w.in.Memory = memory.Memory{} }},
+		"all of today":     {lost: backedUp},
+		"nothing":          {lost: func(*stopping) {}},
+		"plan and history, and no pod is seen for an hour": {func(w *stopping) { w.in.InForce, w.in.Memory = nil, memory.Memory{} }, time.Hour},
+		"the history, and no pod is seen at first":         {func(w *stopping) { w.in.Memory = memory.Memory{} }, 90 * time.Second},
+		"all of today, and no pod is seen for an hour":     {backedUp, time.Hour},
+		"nothing, and no pod is seen for an hour":          {func(*stopping) {}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStopping()
@@ -73,8 +81,11 @@ func TestALostHistoryStopsNoFleetTwiceADay(t *testing.T) {
 				t.Fatalf("%d stops for the first group, want one", len(w.stops))
 			}
 			w.in.Config.Partition.Groups = append(w.in.Config.Partition.Groups, together("two"))
-			lost(w)
-			w.lives(22 * time.Hour)
+			test.lost(w)
+			w.hidden = test.hidden > 0
+			w.lives(test.hidden)
+			w.hidden = false
+			w.lives(22*time.Hour - test.hidden)
 			verdict := ""
 			if w.last.Candidate != nil {
 				verdict = w.last.Candidate.Verdict
@@ -90,6 +101,48 @@ func TestALostHistoryStopsNoFleetTwiceADay(t *testing.T) {
 				t.Errorf("the stops are %s apart, want a day", apart)
 			}
 		})
+	}
+}
+
+// TestABackupOfJustBeforeAStopStopsNoFleetAgain, though it is younger than what a leader who takes over may find.
+func TestABackupOfJustBeforeAStopStopsNoFleetAgain(t *testing.T) {
+	for name, hidden := range map[string]time.Duration{"the pods are seen": 0, "no pod is seen at first": 5 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			w := newStopping()
+			for len(w.stops) == 0 || w.in.InForce.Rollout != nil {
+				w.lives(time.Minute)
+			}
+			age := w.in.Now.Sub(w.backup.Now)
+			if age < 3*time.Minute || age > 15*time.Minute {
+				t.Fatalf("the backup is of %s ago, want some minutes", age)
+			}
+			w.in.InForce, w.in.Memory, w.hidden = w.backup.InForce, w.backup.Memory, hidden > 0
+			w.lives(hidden)
+			w.hidden = false
+			w.lives(23 * time.Hour)
+			if len(w.stops) != 1 {
+				t.Errorf("stops at %v, want one within a day", w.stops)
+			}
+		})
+	}
+}
+
+// TestPodsThatNobodySeesEndNoLevelling: what levels waits a day for pods that can never be listed, and says what for.
+func TestPodsThatNobodySeesEndNoLevelling(t *testing.T) {
+	w := newStopping()
+	w.hidden = true
+	w.lives(23 * time.Hour)
+	const want = "waits until a pod is seen, since every replica restarts for it, and nobody saw whether they just did " +
+		"(change.restarts.every is 24h0m0s); rollout.live restarts none"
+	if len(w.stops) != 0 || w.last.Candidate == nil || w.last.Candidate.Verdict != want {
+		t.Fatalf("%d stops, people are told %+v", len(w.stops), w.last.Candidate)
+	}
+	if said := findProblem(w.last, "PodsUnseen").Message; said != "pods cannot be listed: forbidden" {
+		t.Errorf("of the pods people are told %q", said)
+	}
+	w.lives(2 * time.Hour)
+	if len(w.stops) != 1 {
+		t.Errorf("%d stops after a day in which ballast restarted nothing, want one", len(w.stops))
 	}
 }
 

@@ -153,7 +153,7 @@ func (r *relieving) whyNone(replica, has int) string {
 // takes reports whether a unit goes where it was placed: to a replica that may receive it and carries less with it than the one that it
 // leaves carried.
 func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried plan.Load, bins []placement.Bin) bool {
-	if placed.To == placement.NoReplica || placed.Crowds || placed.Starves {
+	if placed.To == plan.NoReplica || placed.Crowds || placed.Starves {
 		return false
 	}
 	if division.Capacity(r.Ground) > 0 && !placed.Fits { // beyond what a person says that one carries it is levelled off again
@@ -167,7 +167,7 @@ func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried pla
 
 // unit is an item as it is placed.
 func (r *relieving) unit(item int) placement.Unit {
-	u := placement.Unit{Home: placement.NoReplica, Load: r.items[item].Load, Memory: r.items[item].Memory}
+	u := placement.Unit{Home: plan.NoReplica, Load: r.items[item].Load, Memory: r.items[item].Memory}
 	for _, i := range r.units[item] {
 		u.Names = append(u.Names, r.Fleet.Clusters[i].Shard.ID)
 		u.Apart = placement.Joined(u.Apart, r.Fleet.Clusters[i].Apart)

@@ -54,7 +54,7 @@ func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 		"fleet.json.gz":  {func(m *memory.Memory) { m.Known, m.Gone, m.Young, m.Before = discover.Known{}, nil, nil, nil }, "reading what was known of the fleet"},
 		"limits.json.gz": {forgetLimits, "reading what limits changes"},
 		"lastgood":       {func(m *memory.Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
-		"votes":          {func(m *memory.Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
+		"votes":          {func(m *memory.Memory) { m.Votes = evaluate.Vote{} }, "reading the votes"},
 	} {
 		t.Run(part, func(t *testing.T) {
 			parts, _ := whole.Parts(nil)

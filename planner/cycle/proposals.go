@@ -103,6 +103,9 @@ func level(s *snapshot) *proposed {
 	pays := s.worth
 	if waits == "" {
 		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", outcome.Imbalance(s.candidate.Replicas), outcome.Imbalance(s.now))
+		if room := s.line.Headroom(s.now, s.candidate.Replicas); room != "" {
+			why += ", " + room
+		}
 	} else {
 		why += "; other moves wait: " + waits
 		pays = pays.of(moves)
@@ -110,6 +113,7 @@ func level(s *snapshot) *proposed {
 	if s.worth.said != "" {
 		why += "; " + s.worth.said
 	}
+	why += bill(s, w, moves)
 	if waits := restartPays(s, w); waits != "" {
 		return &proposed{verdict: waits}
 	}

@@ -12,7 +12,6 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 )
 
 // rescues reports whether clusters whose Secrets are there may leave a replica that is unwell, cordoned or taken away
@@ -63,7 +62,7 @@ func fromMemory(g *ground.Ground, r *failover.Request) {
 	}
 	for i, cl := range g.Fleet.Clusters {
 		_, planned := g.Next.Clusters[cl.Shard.ID]
-		if at := g.Owners[i]; !planned && at != sharding.Nobody && at < len(r.Beside) {
+		if at := g.Owners[i]; !planned && at != plan.NoReplica && at < len(r.Beside) {
 			r.Beside[at] += last[cl.Shard.ID]
 		}
 	}

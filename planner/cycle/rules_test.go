@@ -37,7 +37,7 @@ func TestEveryRuleHoldsEverywhere(t *testing.T) {
 		{"arrival", func(w *world) {
 			v := placement.NewArrivals(plan.NewView(w.in.InForce.Clone(), w.in.Pins))
 			w.add("new", 1)
-			w.place("new", v.Place(server("new"), placement.NoReplica, nil))
+			w.place("new", v.Place(server("new"), plan.NoReplica, nil))
 		}},
 	}
 	on := map[string]int{"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}

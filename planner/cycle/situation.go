@@ -1,9 +1,7 @@
 package cycle
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
@@ -60,23 +58,6 @@ func unstamped(g *ground.Ground) []string {
 		}
 	}
 	return names
-}
-
-// moveBlock is why change.moves lets nothing that levels begin now, beside its rates.
-func moveBlock(s *snapshot) string {
-	var h change.History
-	if n := len(s.changes.Ledger); n > 0 {
-		h.Last = s.changes.Ledger[n-1].At.Unix()
-	}
-	blocks := s.In.Config.Change.MoveRules().MayMove(s.In.Now, h)
-	if len(blocks) == 0 {
-		return ""
-	}
-	why := fmt.Sprintf("change.moves: %s (%s)", blocks[0].Why, blocks[0].Reason)
-	if until := blocks[0].Until; !until.IsZero() {
-		why += ", until " + until.UTC().Format(time.RFC3339)
-	}
-	return why
 }
 
 // scaledDeployment is why next to nothing begins on a Deployment whose replicas are people's: its pods read their number once,

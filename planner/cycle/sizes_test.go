@@ -322,3 +322,31 @@ func TestARuleThatAsksForNothingFreezesNobody(t *testing.T) {
 		t.Errorf("replica 0 requests %s, want 4Gi; blocked %v", got, w.last.Sizing.Blocked)
 	}
 }
+
+// TestOverCapacityNoChangeOfSizeIsTooSmall: the whole way, from the loads and partition.capacity on.
+func TestOverCapacityNoChangeOfSizeIsTooSmall(t *testing.T) {
+	for name, test := range map[string]struct {
+		capacity config.Decimal
+		want     [2]string
+		blocked  []change.BlockReason
+	}{
+		"within it": {"100", [2]string{"2Gi", "4Gi"}, []change.BlockReason{change.TooSmall}},
+		"over it":   {"0.01", [2]string{"2560Mi", "5Gi"}, nil},
+	} {
+		w := sizedWorld(10, 2, 2)
+		w.in.Pins = plan.Pins{"c000": 0, "c001": 1, "c002": 2}
+		w.in.Config.Partition.MaxReplicas = &w.in.Workload.Replicas
+		w.run(5)
+		w.in.Config.Change.Up.MinChange = &config.SizeSteps{Memory: &config.SizeStep{Percentage: 80}}
+		w.in.Config.Partition.Capacity = &test.capacity
+		w.setLoad("c000", 14)
+		w.run(5)
+		var blocked []change.BlockReason
+		for _, b := range w.last.Sizing.Blocked {
+			blocked = append(blocked, b.Reason)
+		}
+		if diff := cmp.Diff(test.blocked, blocked); diff != "" || w.memoryOf(0) != test.want {
+			t.Errorf("%s: %v, want %v; blocked -want +got:\n%s%v", name, w.memoryOf(0), test.want, diff, problems(w.last))
+		}
+	}
+}

@@ -102,6 +102,13 @@ func TestAFreezeHoldsSizesWhateverIsConfigured(t *testing.T) {
 			if diff := cmp.Diff(was.Sizes, w.in.InForce.Sizes) + cmp.Diff(was.Resources, w.in.InForce.Resources); diff != "" {
 				t.Errorf("under a freeze (-before +after):\n%s", diff)
 			}
+			said := ""
+			if test.gone || test.after != config.Template { // else the size itself is what is blocked
+				said = "size.apply and size.policies are others than the plan's sizes were made by, which are held while ballast is frozen: they change once it is not"
+			}
+			if got := findProblem(w.last, "SizeApplyWaits").Message; got != said {
+				t.Errorf("people are told %q, want %q", got, said)
+			}
 			w.in.Paused = false
 			w.run(2)
 			if test.gone && (w.in.InForce.Sizes != nil || w.in.InForce.Resources != nil) {

@@ -53,14 +53,24 @@ func TestASkippedClusterCountsAsLongAsPodsWorkOnIt(t *testing.T) {
 	}
 }
 
-// TestAnEmptyDestServerSaysUpgrade, where more Applications have one than come and go between two looks.
+// TestAnEmptyDestServerSaysUpgrade, where more Applications have one than come and go between two looks, and two looks in a row say so.
 func TestAnEmptyDestServerSaysUpgrade(t *testing.T) {
 	for unplaced, want := range map[int]bool{0: false, 4: false, 5: true, 300: true} {
 		w := newWorld(3, 2, 1)
-		w.in.Observed = input.Observed{Known: true, Reported: ownership.Observation{Asked: true, Pods: []ownership.PodObservation{
-			{Replica: 0, Ready: true, Answered: true, Unplaced: 2 + unplaced}, {Replica: 1, Ready: true, Answered: true, Unplaced: 2}}}}
-		if told := slices.Contains(problems(Run(w.in)), "ownership/DestServerEmpty/"); told != want {
+		looks := func(unplaced int) bool {
+			w.in.Observed = input.Observed{Known: true, Reported: ownership.Observation{Asked: true, Pods: []ownership.PodObservation{
+				{Replica: 0, Ready: true, Answered: true, Unplaced: 2 + unplaced}, {Replica: 1, Ready: true, Answered: true, Unplaced: 2}}}}
+			w.cycle()
+			return slices.Contains(problems(w.last), "ownership/DestServerEmpty/")
+		}
+		if looks(unplaced) {
+			t.Errorf("%d Applications: one look told people", unplaced)
+		}
+		if told := looks(unplaced); told != want {
 			t.Errorf("%d Applications: people are told: %t, want %t", unplaced, told, want)
+		}
+		if looks(0) || looks(unplaced) {
+			t.Errorf("%d Applications: people are told of one look after another that showed none", unplaced)
 		}
 	}
 }

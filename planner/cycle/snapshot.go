@@ -6,6 +6,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/safety"
@@ -25,6 +26,7 @@ import (
 type snapshot struct {
 	*ground.Ground
 	loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
+	objects   []float64   // that their replicas keep; nil where no default metric says it
 	verdict   ownership.Verdict
 	replicas  failover.Verdict
 	cordoned  []int
@@ -40,13 +42,18 @@ type snapshot struct {
 	verdicts  gate.Verdicts // of the gates
 	now       []plan.Replica
 	candidate *outcome.Candidate
-	elected   *evaluate.Candidate
-	worth     worth // of the elected, where it was weighed
+	line      *outcome.Line       // what a replica may carry, or is known to; nil: nothing says it
+	elected   *evaluate.Candidate // also while nothing may begin
+	worth     worth               // of the elected, where it was weighed
+
+	paced      change.Block // what levels and waits for a rate, and how many moves that is
+	pacedMoves int
 }
 
 // snapshotOf is what is known of an outcome so far.
 func snapshotOf(out outcome.Outcome, g *ground.Ground) *snapshot {
-	return &snapshot{Ground: g, loads: out.Loads, verdict: out.Verdict, replicas: out.Replicas, cordoned: out.Cordoned, budget: out.Budget,
+	return &snapshot{Ground: g, loads: out.Loads, objects: loads.Objects(g.In.Config, out.Table),
+		verdict: out.Verdict, replicas: out.Replicas, cordoned: out.Cordoned, budget: out.Budget,
 		changes: out.Memory.Changes, known: out.Memory.Known, done: out.Done, now: out.Now, candidate: out.Candidate}
 }
 

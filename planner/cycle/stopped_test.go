@@ -20,7 +20,6 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
-	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -750,10 +749,10 @@ func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
 		want    int
 	}{
 		"a twin, opted out":                 {discover.Cluster{Alone: true, Unmanaged: true, Explicit: on1}, 1},
-		"a twin, opted out, without shard":  {discover.Cluster{Alone: true, Unmanaged: true}, placement.NoReplica}, // it follows the count
+		"a twin, opted out, without shard":  {discover.Cluster{Alone: true, Unmanaged: true}, plan.NoReplica}, // it follows the count
 		"the only one, opted out":           {discover.Cluster{Unmanaged: true, Explicit: on1}, 4},
-		"a twin on a replica beyond":        {discover.Cluster{Alone: true, Immutable: true, Explicit: discover.ShardValue{State: discover.ShardValid, N: 99}}, placement.NoReplica},
-		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, placement.NoReplica},
+		"a twin on a replica beyond":        {discover.Cluster{Alone: true, Immutable: true, Explicit: discover.ShardValue{State: discover.ShardValid, N: 99}}, plan.NoReplica},
+		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, plan.NoReplica},
 	} {
 		a := &ground.Ground{Fleet: discover.Fleet{Clusters: []discover.Cluster{test.cluster}}, Owners: []int{4}, Next: plan.Plan{Replicas: 5, MaxReplicas: 16}}
 		if got := a.Firm(0).At; got != test.want {

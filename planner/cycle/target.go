@@ -222,11 +222,22 @@ func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string,
 	}
 	atOnce := p.atOnce || p.asked && p.want.Replicas != s.Next.Replicas // which the budget may have put off
 	waitsItsTurn := p.cause == change.Balance && !atOnce
-	if again := sizing.RestartAgain(s.In, s.changes.Restarted); waitsItsTurn && !again.IsZero() && restarts(s, p.want, o) {
-		return "RestartWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s (change.restarts.every is %s); rollout.live restarts none",
-			again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), time.Duration(s.In.Config.Change.Restarts.Every)), nil
+	if again := sizing.RestartAgain(s.In, s.changes); waitsItsTurn && !again.IsZero() && restarts(s, p.want, o) {
+		return "RestartWaits", restartWaits(s, again), nil
 	}
 	return "", "", told
+}
+
+// restartWaits says until when a restart of every replica waits, and why.
+func restartWaits(s *snapshot, again time.Time) string {
+	every := time.Duration(s.In.Config.Change.Restarts.Every)
+	if sizing.Blind(s.In, s.changes) {
+		return fmt.Sprintf("waits until a pod is seen, since every replica restarts for it, and nobody saw whether they just did "+
+			"(change.restarts.every is %s); rollout.live restarts none", every)
+	}
+	return fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s "+
+		"(change.restarts.every is %s); rollout.live restarts none",
+		again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), every)
 }
 
 // refuses says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.

@@ -198,6 +198,44 @@ func TestWhatCannotBeMovedLevelsNothing(t *testing.T) {
 	}
 }
 
+// TestAnOverloadBeyondEvidenceWaitsForNoWholeWindow: where nobody said what a replica may carry, far more than it was seen to bear is
+// voted on for a few cycles, by either partition, unless it has grown everywhere: then no plan takes it back.
+func TestAnOverloadBeyondEvidenceWaitsForNoWholeWindow(t *testing.T) {
+	sticky := config.Default().Partition
+	lpt := sticky
+	lpt.Sticky, lpt.LPT = nil, &config.LPT{}
+	for name, test := range map[string]struct {
+		partition config.Partition
+		load      float64 // of each cluster of replica 0, ten before
+		others    float64
+		moves     bool // within an hour
+	}{
+		"1.3 of it":                {sticky, 13, 10, true},
+		"1.2 of it":                {sticky, 12, 10, false},
+		"more than it, everywhere": {sticky, 20, 15, false},
+		"lpt, 1.3 of it":           {lpt, 13, 10, true},
+		"lpt, 1.2 of it":           {lpt, 12, 10, false},
+		"lpt, more, everywhere":    {lpt, 20, 15, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := takenOver(t, 60)
+			w.in.Config.Partition = test.partition
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(24 * time.Hour), MinSamples: 5}}
+			w.cycles(30, func(int) {})
+			first := w.on(0)
+			for cluster := range w.in.InForce.Clusters {
+				w.setLoad(cluster, test.others)
+			}
+			for _, of := range first {
+				w.setLoad(of, test.load)
+			}
+			if at := w.cycles(60, func(int) {}); at >= 0 != test.moves {
+				t.Errorf("the first cluster moved after %d min, which is wanted: %t; %+v, %s", at, test.moves, w.last.Line, w.last.Candidate.Verdict)
+			}
+		})
+	}
+}
+
 // TestAnOverloadWaitsForNoWholeWindow: what a replica carries beyond what a person said that it may is voted on for a few cycles, and
 // what is only above high for a whole window.
 func TestAnOverloadWaitsForNoWholeWindow(t *testing.T) {

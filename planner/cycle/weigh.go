@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/config"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -41,7 +43,7 @@ func (w worth) of(moves []outcome.Move) worth {
 // weighing finds of a division what pays.
 type weighing struct{ *dividing }
 
-// weigh elects the moves that pay: those of which the overload that they mend has lasted. What a rule or a person asks for,
+// weigh elects the moves that pay, also where nothing may begin: those of which the overload that they mend has lasted. What a rule or a person asks for,
 // and a replica that is not needed, waits for nothing.
 func (c weighing) weigh(s *snapshot, d division.Division) (*evaluate.Candidate, worth) {
 	if s.Next.Rollout != nil {
@@ -58,19 +60,20 @@ func (c weighing) weigh(s *snapshot, d division.Division) (*evaluate.Candidate, 
 		return nil, worth{}
 	}
 	paying, pays := c.paying(s, d, savings)
-	switch {
-	case !pays:
+	if !pays {
 		c.Out.Candidate.Verdict = "waits until it pays: it " + savings.Weigh(d.Offers).String()
 		return nil, worth{}
-	case !s.may(gate.Balance):
-		c.Out.Candidate.Verdict = fmt.Sprintf("nothing begins while %s", s.verdicts[gate.Balance])
-		return nil, worth{}
 	}
-	show(c.Draft, s, paying)
 	w := worth{said: paying.Because(savings), spends: paying.Offers, saved: savings.Weigh(paying.Offers).Saved,
 		asked: paying.Musts > 0 || worded(s, paying) || len(paying.Offers) == 0}
+	elected := &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}
+	if !s.may(gate.Balance) {
+		c.Out.Candidate.Verdict = fmt.Sprintf("nothing begins while %s", s.verdicts[gate.Balance])
+		return elected, w
+	}
+	show(c.Draft, s, paying)
 	c.Out.Candidate.Verdict = w.said
-	return &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}, w
+	return elected, w
 }
 
 // nothingToWeigh is why there is nothing to decide; empty: there is something.
@@ -151,4 +154,42 @@ func (c weighing) paying(s *snapshot, d division.Division, savings evaluate.Savi
 		unheld(c.held, s, d.Offers)
 	}
 	return d, d.Changes(s.Ground) // what rules ask for
+}
+
+// bill says what a change costs beside its load hours: whose objects are listed anew, how many where the default metric is measured,
+// and how long that takes at the move budget. Empty: nothing starts from an empty cache.
+func bill(s *snapshot, w *rollout.Proposal, moves []outcome.Move) string {
+	lists, all := map[string]bool{}, restarts(s, w, rolloutOptions(s, change.Balance))
+	for _, m := range moves {
+		lists[m.Cluster] = true
+	}
+	if len(lists) == 0 && !all {
+		return ""
+	}
+	objects := 0.0
+	for i, n := range s.objects {
+		if all || lists[s.Fleet.Clusters[i].Shard.ID] {
+			objects += n
+		}
+	}
+	text := "; their new owners list the objects anew"
+	if all {
+		text = "; every replica restarts and lists its objects anew"
+	}
+	if s.objects != nil {
+		text += fmt.Sprintf(" (%.0f)", objects)
+	}
+	rates := ledger.RatesOf(s.In)
+	if len(rates) == 0 || len(lists) == 0 {
+		return text
+	}
+	servers := ledger.ServersOf(s.Beside, outcome.ClustersOf(moves), s.Next)
+	done, ever := ledger.Soonest(s.changes.Ledger, rates, s.budget.Of, servers, s.In.Now)
+	switch takes := done.Sub(s.In.Now).Round(time.Minute); {
+	case !ever:
+		return text + ", for some of which the move budget never has room"
+	case takes > 0:
+		return text + ", over " + config.Duration(takes).String() + " at the move budget"
+	}
+	return text + ", and the move budget has room for them now"
 }

@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -42,7 +43,7 @@ rollout: {default: {}}
 // weighedWorld is a fleet of that many replicas, of which each has its share of the clusters.
 func weighedWorld(t rapid.TB, text string, replicas int, loads ...float64) *world {
 	t.Helper()
-	c, err := config.Parse([]byte(text))
+	c, err := configfile.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

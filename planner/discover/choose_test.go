@@ -129,7 +129,7 @@ func TestTooManySecretsAreOneProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Problem{{"", TooMany, "left out of the plan: 31000 cluster Secrets beyond the 20000 that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest; " +
+	want := []SecretProblem{{"", TooMany, "left out of the plan: 31000 cluster Secrets beyond the 20000 that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest; " +
 		"2 Secrets of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so that a few of them without an owner keep nothing waiting; " +
 		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs"}}
 	if diff := cmp.Diff(want, fleet.Problems); diff != "" {

@@ -102,7 +102,7 @@ func TestALargeSecretIsKeptSmall(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}, s.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
-			want := []Problem{{"s", TooLong, `Secret "s" is left out: its data.name has more than 512 bytes, or its data.server more than 512, which no cluster has: see who made it`}}
+			want := []SecretProblem{{"s", TooLong, `Secret "s" is left out: its data.name has more than 512 bytes, or its data.server more than 512, which no cluster has: see who made it`}}
 			for what, read := range map[string]Secret{"as it is": FromSecret(whole), "stripped": FromSecret(s)} {
 				fleet, _, err := Discover(Input{Secrets: []Secret{read}}, Known{}, Options{MaxShrink: 1}, time.Time{})
 				if diff := cmp.Diff(want, fleet.Problems); diff != "" || err != nil || len(fleet.Clusters) > 0 {

@@ -90,9 +90,9 @@ type Unit struct {
 // Fleet is every cluster in the order of plan.CompareShards, the units in the order of their first cluster, and what is
 // wrong with the Secrets.
 type Fleet struct {
-	Clusters []Cluster `json:"clusters"`
-	Units    []Unit    `json:"units"`
-	Problems []Problem `json:"problems,omitempty"`
+	Clusters []Cluster       `json:"clusters"`
+	Units    []Unit          `json:"units"`
+	Problems []SecretProblem `json:"problems,omitempty"`
 }
 
 // Groups are what Argo CD cannot tell apart: the units, without the Secrets that stand alone, which are groups of their
@@ -118,7 +118,7 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 	twins := fleet.twins(known.Twins, now)
 	leaders, passed := known.lead(fleet, o, now)
 	fleet.Problems = append(fleet.Problems, passed...)
-	slices.SortFunc(fleet.Problems, func(a, b Problem) int {
+	slices.SortFunc(fleet.Problems, func(a, b SecretProblem) int {
 		return cmp.Or(cmp.Compare(a.Secret, b.Secret), cmp.Compare(a.Kind, b.Kind))
 	})
 	all, ours := fleet.secretNames()
@@ -147,7 +147,7 @@ func list(in Input) Fleet {
 			explicit = true
 			if !in.InClusterEnabled {
 				c.Skip = true
-				fleet.Problems = append(fleet.Problems, Problem{s.Name, InClusterDisabled, fmt.Sprintf(
+				fleet.Problems = append(fleet.Problems, SecretProblem{s.Name, InClusterDisabled, fmt.Sprintf(
 					"Secret %q describes the cluster Argo CD runs in, which cluster.inClusterEnabled in argocd-cm turns off: nobody owns it; delete the Secret or turn it on", s.Name)})
 			}
 		}

@@ -107,64 +107,70 @@ func TestDiscoverListsTheFleet(t *testing.T) {
 func TestABrokenSecretIsReportedAndStopsNothing(t *testing.T) {
 	tests := map[string]struct {
 		broken    []Secret
-		want      []Problem
+		want      []SecretProblem
 		wantNames []string
 	}{
 		"no data": {
 			broken:    []Secret{{Name: "x"}},
-			want:      []Problem{{"x", MissingData, `Secret "x" has no data and is left out: give it name, server and config, or delete it`}},
+			want:      []SecretProblem{{"x", MissingData, `Secret "x" has no data and is left out: give it name, server and config, or delete it`}},
 			wantNames: []string{"good"},
 		},
 		"no server": {
 			broken:    []Secret{secret("x", server("/"))},
-			want:      []Problem{{"x", MissingServer, `Secret "x" has no data.server and is left out: set the cluster's URL, or delete the Secret`}},
+			want:      []SecretProblem{{"x", MissingServer, `Secret "x" has no data.server and is left out: set the cluster's URL, or delete the Secret`}},
 			wantNames: []string{"good"},
+		},
+		"credentials that are no JSON": {
+			broken: []Secret{secret("x", func(s *Secret) { s.Unread = true })},
+			want: []SecretProblem{{"x", ConfigUnread, `data.config of Secret "x" is not JSON as Argo CD reads it, so it does nothing for the cluster: ` +
+				"give the credentials as its documentation has them (kubectl get secret, argocd cluster add)"}},
+			wantNames: []string{"good", "x"},
 		},
 		"no name": {
 			broken:    []Secret{secret("x", func(s *Secret) { s.Cluster = "" })},
-			want:      []Problem{{"x", MissingName, `Secret "x" has no data.name, so the Secret's name stands for it: set data.name`}},
+			want:      []SecretProblem{{"x", MissingName, `Secret "x" has no data.name, so the Secret's name stands for it: set data.name`}},
 			wantNames: []string{"good", "x"},
 		},
 		"a shard that is no number": {
 			broken:    []Secret{secret("x", shard(" 1"))},
-			want:      []Problem{{"x", InvalidShard, `data.shard of Secret "x" is not a number, so Argo CD reads none: write digits only, or remove it`}},
+			want:      []SecretProblem{{"x", InvalidShard, `data.shard of Secret "x" is not a number, so Argo CD reads none: write digits only, or remove it`}},
 			wantNames: []string{"good", "x"},
 		},
 		"a negative shard": {
 			broken:    []Secret{secret("x", shard("-1"))},
-			want:      []Problem{{"x", NegativeShard, `data.shard of Secret "x" is negative, so no replica of Argo CD owns the cluster: write a number from 0, or remove it`}},
+			want:      []SecretProblem{{"x", NegativeShard, `data.shard of Secret "x" is negative, so no replica of Argo CD owns the cluster: write a number from 0, or remove it`}},
 			wantNames: []string{"good", "x"},
 		},
 		"a shard beyond 32 bits": {
 			broken:    []Secret{secret("x", shard("4294967296"))},
-			want:      []Problem{{"x", ShardOutOfRange, `data.shard of Secret "x" is above 999999, so Argo CD puts the cluster on shard 0: write a smaller number, or remove it`}},
+			want:      []SecretProblem{{"x", ShardOutOfRange, `data.shard of Secret "x" is above 999999, so Argo CD puts the cluster on shard 0: write a smaller number, or remove it`}},
 			wantNames: []string{"good", "x"},
 		},
 		"a pin that is no number": {
 			broken:    []Secret{secret("x", func(s *Secret) { s.Pin = invalidPin })},
-			want:      []Problem{{"x", InvalidPin, `the annotation ballast.argoproj.io/pin of Secret "x" is not a replica's number and is ignored: write digits only, as in "3", without zeros before them`}},
+			want:      []SecretProblem{{"x", InvalidPin, `the annotation ballast.argoproj.io/pin of Secret "x" is not a replica's number and is ignored: write digits only, as in "3", without zeros before them`}},
 			wantNames: []string{"good", "x"},
 		},
 		"a Secret that waits for its finalizers": {
 			broken:    []Secret{secret("x", func(s *Secret) { s.Deleting = true })},
-			want:      []Problem{{"x", BeingDeleted, `Secret "x" is being deleted and waits for its finalizers; its cluster is planned for until it is gone`}},
+			want:      []SecretProblem{{"x", BeingDeleted, `Secret "x" is being deleted and waits for its finalizers; its cluster is planned for until it is gone`}},
 			wantNames: []string{"good", "x"},
 		},
 		"the in-cluster's Secret where it is turned off": {
 			broken: []Secret{secret("x", server(plan.InClusterServer))},
-			want: []Problem{{"x", InClusterDisabled,
+			want: []SecretProblem{{"x", InClusterDisabled,
 				`Secret "x" describes the cluster Argo CD runs in, which cluster.inClusterEnabled in argocd-cm turns off: nobody owns it; delete the Secret or turn it on`}},
 			wantNames: []string{"good", "x"},
 		},
 		"one URL with two shards": {
 			broken: []Secret{secret("x", shard("1")), secret("y", server("https://x"), shard("2"))},
-			want: []Problem{{"x", ConflictingShards,
+			want: []SecretProblem{{"x", ConflictingShards,
 				`Secrets "x", "y" share the server https://x and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one and change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0`}},
 			wantNames: []string{"good", "x", "y"},
 		},
 		"one URL with credentials, of many Secrets": {
 			broken: slices.Concat([]Secret{secret("a", server("https://u:p@x"), shard("1"))}, secretsOf(names(11), server("https://u:p@x"), shard("2"))),
-			want: []Problem{{"a", ConflictingShards, `Secrets "a", "c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", and 2 more share the server https://***@x ` +
+			want: []SecretProblem{{"a", ConflictingShards, `Secrets "a", "c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", and 2 more share the server https://***@x ` +
 				`and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one and change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0`}},
 			wantNames: slices.Concat([]string{"a"}, names(11), []string{"good"}),
 		},
@@ -467,14 +473,14 @@ func TestTheOldestSecretOfAServerLeadsByItsPin(t *testing.T) {
 	twin := func(name, pin string, created time.Duration) Secret {
 		return secret(name, func(s *Secret) { s.Server, s.Pin, s.Created = "https://one", pin, noon.Add(created) })
 	}
-	follows := func(name, oldest string) []Problem {
-		return []Problem{{name, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since Secret %q of the same server leads, "+
+	follows := func(name, oldest string) []SecretProblem {
+		return []SecretProblem{{name, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since Secret %q of the same server leads, "+
 			"which it stays together with: pin that one, or either in data.pins", name, oldest)}}
 	}
 	for name, test := range map[string]struct {
 		secrets  []Secret
 		want     map[string]string
-		problems []Problem
+		problems []SecretProblem
 	}{
 		"a younger one is passed over":     {[]Secret{twin("zz", "", 0), twin("aa", "0", time.Hour)}, map[string]string{"zz": "", "aa": ""}, follows("aa", "zz")},
 		"the oldest one leads":             {[]Secret{twin("zz", "2", 0), twin("aa", "", time.Hour)}, map[string]string{"zz": "2", "aa": ""}, nil},

@@ -34,9 +34,9 @@ const leadsFor = time.Hour
 // before, for the age of a Secret is not that of its server. Who may create a Secret beside another's must neither move
 // that one by it nor hold it: the others' own pins are passed over (data.pins may name any), and one that ballast may
 // not write stands alone. It answers who leads from now on.
-func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, []Problem) {
+func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, []SecretProblem) {
 	known, leaders, here := k.led(fleet, o, now), map[string]Leader{}, map[string]bool{}
-	var problems []Problem
+	var problems []SecretProblem
 	for _, u := range fleet.Units {
 		if len(u.Clusters) == 1 && len(known) == 0 {
 			continue // as nearly always
@@ -181,7 +181,7 @@ func (l Leader) goneAt(now time.Time) Leader {
 
 // follow takes from the others what only a leader has. Where the leader opted out, and so has no pin, the first of the
 // others that ballast writes keeps its own.
-func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []Problem {
+func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []SecretProblem {
 	pinned := leader
 	if leader >= 0 && f.Clusters[leader].Unmanaged {
 		ours := slices.DeleteFunc(slices.Clone(u.Clusters), func(i int) bool { return f.Clusters[i].Unmanaged })
@@ -189,7 +189,7 @@ func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []Problem {
 			pinned = slices.MinFunc(ours, f.earlier(o))
 		}
 	}
-	var problems []Problem
+	var problems []SecretProblem
 	for _, i := range u.Clusters {
 		c := &f.Clusters[i]
 		if i != leader {
@@ -199,7 +199,7 @@ func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []Problem {
 		if keeps || c.Pin == "" {
 			continue
 		}
-		problems = append(problems, Problem{c.Shard.ID, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since %s of the same server leads, "+
+		problems = append(problems, SecretProblem{c.Shard.ID, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since %s of the same server leads, "+
 			"which it stays together with: pin that one, or either in data.pins", c.Shard.ID, named)})
 		c.Pin = ""
 	}

@@ -31,28 +31,28 @@ const (
 	InClusterDisabled ProblemKind = "InClusterDisabled" // Argo CD's setting leaves the cluster it runs in out
 )
 
-// Problem is one thing wrong with one Secret: what it is, what it does, and the mend.
-type Problem struct {
+// SecretProblem is one thing wrong with one Secret: what it is, what it does, and the mend.
+type SecretProblem struct {
 	Secret  string      `json:"secret"`
 	Kind    ProblemKind `json:"kind"`
 	Message string      `json:"message"`
 }
 
 // leftOut is the problem that keeps a Secret from being a cluster, if it has one.
-func leftOut(s Secret) (Problem, bool) {
+func leftOut(s Secret) (SecretProblem, bool) {
 	switch {
 	case !s.HasData:
-		return Problem{s.Name, MissingData, fmt.Sprintf("Secret %q has no data and is left out: give it name, server and config, or delete it", s.Name)}, true
+		return SecretProblem{s.Name, MissingData, fmt.Sprintf("Secret %q has no data and is left out: give it name, server and config, or delete it", s.Name)}, true
 	case s.TooLong:
-		return Problem{s.Name, TooLong, fmt.Sprintf("Secret %q is left out: its data.name has more than %d bytes, or its data.server more than %d, which no cluster has: see who made it", s.Name, longestCluster, LongestServer)}, true
+		return SecretProblem{s.Name, TooLong, fmt.Sprintf("Secret %q is left out: its data.name has more than %d bytes, or its data.server more than %d, which no cluster has: see who made it", s.Name, longestCluster, LongestServer)}, true
 	case plan.NormalizeServer(s.Server) == "":
-		return Problem{s.Name, MissingServer, fmt.Sprintf("Secret %q has no data.server and is left out: set the cluster's URL, or delete the Secret", s.Name)}, true
+		return SecretProblem{s.Name, MissingServer, fmt.Sprintf("Secret %q has no data.server and is left out: set the cluster's URL, or delete the Secret", s.Name)}, true
 	}
-	return Problem{}, false
+	return SecretProblem{}, false
 }
 
 // tooMany is the problem of more Secrets than are planned; no single one has it.
-func tooMany(in Input) Problem {
+func tooMany(in Input) SecretProblem {
 	beside := 0
 	for _, s := range in.Secrets {
 		if s.Beside || s.Namesake {
@@ -63,16 +63,16 @@ func tooMany(in Input) Problem {
 	if beside > 0 {
 		also = fmt.Sprintf("; %s of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so that a few of them without an owner keep nothing waiting", plural(beside, "Secret"))
 	}
-	return Problem{"", TooMany, fmt.Sprintf("left out of the plan: %s beyond the %d that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest%s; "+
+	return SecretProblem{"", TooMany, fmt.Sprintf("left out of the plan: %s beyond the %d that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest%s; "+
 		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs",
 		plural(in.LeftOut, "cluster Secret"), mostSecrets, also)}
 }
 
 // flaws are the problems a cluster has by itself; it is planned for all the same.
-func flaws(s Secret) []Problem {
-	var ps []Problem
+func flaws(s Secret) []SecretProblem {
+	var ps []SecretProblem
 	add := func(kind ProblemKind, message string) {
-		ps = append(ps, Problem{s.Name, kind, fmt.Sprintf(message, s.Name)})
+		ps = append(ps, SecretProblem{s.Name, kind, fmt.Sprintf(message, s.Name)})
 	}
 	if s.Cluster == "" {
 		add(MissingName, "Secret %q has no data.name, so the Secret's name stands for it: set data.name")
@@ -98,12 +98,12 @@ func flaws(s Secret) []Problem {
 }
 
 // sharedName is the problem of a data.name that others have, too.
-func sharedName(s Secret, all []string) Problem {
+func sharedName(s Secret, all []string) SecretProblem {
 	other := all[0]
 	if other == s.Name {
 		other = all[1]
 	}
-	return Problem{s.Name, SharedName, fmt.Sprintf("Secret %q has the data.name of %s, the first is %q: Argo CD does nothing for Applications that name their cluster so; give each a name of its own",
+	return SecretProblem{s.Name, SharedName, fmt.Sprintf("Secret %q has the data.name of %s, the first is %q: Argo CD does nothing for Applications that name their cluster so; give each a name of its own",
 		s.Name, plural(len(all)-1, "other Secret"), other)}
 }
 
@@ -115,10 +115,10 @@ func plural(n int, noun string) string {
 }
 
 // conflict is the problem of a server URL whose Secrets ask for different shards.
-func conflict(server string, clusters []Cluster, unit Unit) (Problem, bool) {
+func conflict(server string, clusters []Cluster, unit Unit) (SecretProblem, bool) {
 	first := clusters[unit.Clusters[0]]
 	if !slices.ContainsFunc(unit.Clusters, func(i int) bool { return clusters[i].Explicit != first.Explicit }) {
-		return Problem{}, false
+		return SecretProblem{}, false
 	}
 	const most = 10 // of one server; the mend behind them must be seen, too
 	names := make([]string, 0, most+1)
@@ -128,7 +128,7 @@ func conflict(server string, clusters []Cluster, unit Unit) (Problem, bool) {
 	if rest := len(unit.Clusters) - most; rest > 0 {
 		names = append(names, fmt.Sprintf("and %d more", rest))
 	}
-	return Problem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
+	return SecretProblem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
 		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one and change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0",
 		strings.Join(names, ", "), printable.Server(server))}, true
 }

@@ -43,7 +43,7 @@ func BenchmarkHistory(b *testing.B) {
 	b.Run("unpack/clusters=5000", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			var got evaluate.History
+			var got evaluate.Vote
 			if err := got.UnmarshalBinary(data); err != nil {
 				b.Fatal(err)
 			}

@@ -41,7 +41,7 @@ type row struct {
 // MarshalBinary packs a history for a ConfigMap's binaryData, as JSON and gzip. Equal histories give equal bytes. Sixty
 // candidates of 5,000 clusters on 128 replicas, no two alike, take some 380 kB. Candidates of one vote differ in a few
 // per cent of the clusters: sixty of them take less than 100 kB.
-func (h History) MarshalBinary() ([]byte, error) {
+func (h Vote) MarshalBinary() ([]byte, error) {
 	d := document{Version: version, Basis: h.Basis, Clusters: clusterNames(h.Candidates)}
 	if !h.Since.IsZero() {
 		d.Since = h.Since.UTC()
@@ -64,7 +64,7 @@ func (h History) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary unpacks what MarshalBinary wrote. It refuses, without changing h, what is damaged, of another
 // version, or larger than any history is.
-func (h *History) UnmarshalBinary(data []byte) error {
+func (h *Vote) UnmarshalBinary(data []byte) error {
 	var d document
 	if err := bounds().UnpackJSON(data, &d); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (h *History) UnmarshalBinary(data []byte) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	*h = History{Basis: d.Basis, Since: d.Since, Ballots: d.Ballots}
+	*h = Vote{Basis: d.Basis, Since: d.Since, Ballots: d.Ballots}
 	if len(d.Candidates) > 0 {
 		h.Candidates = make(map[string]Candidate, len(d.Candidates))
 	}

@@ -21,13 +21,13 @@ import (
 )
 
 // busy is a vote in which no two samples agree: the most a history can hold.
-func busy(clusters, samples, replicas int) evaluate.History {
+func busy(clusters, samples, replicas int) evaluate.Vote {
 	r := rand.New(rand.NewPCG(1, uint64(clusters)))
 	names := make([]string, clusters)
 	for i := range names {
 		names[i] = fmt.Sprintf("cluster-team-%02d-region-%d-%08x", i%40, i%7, r.Uint32())
 	}
-	h := evaluate.History{Basis: "5f1d7a84db00d2fc", Candidates: map[string]evaluate.Candidate{}}
+	h := evaluate.Vote{Basis: "5f1d7a84db00d2fc", Candidates: map[string]evaluate.Candidate{}}
 	for i := range samples {
 		c := evaluate.Candidate{Replicas: replicas, Of: make(map[string]int, clusters)}
 		for _, name := range names {
@@ -41,7 +41,7 @@ func busy(clusters, samples, replicas int) evaluate.History {
 }
 
 // fullDay are the votes of a day, one a minute, for the candidates of a history.
-func fullDay(h evaluate.History) evaluate.History {
+func fullDay(h evaluate.Vote) evaluate.Vote {
 	for i := len(h.Ballots); i < 24*60; i++ {
 		b := h.Ballots[(i*7)%len(h.Ballots)]
 		b.At = noon.Add(time.Duration(i)*time.Minute + 123456789)
@@ -53,7 +53,7 @@ func fullDay(h evaluate.History) evaluate.History {
 func TestAFullHistoryFitsAConfigMap(t *testing.T) {
 	const kept = evaluate.DefaultMaxAssignments / 5_000
 	for name, test := range map[string]struct {
-		h    evaluate.History
+		h    evaluate.Vote
 		most int
 	}{
 		"no two candidates alike": {fullDay(busy(5_000, kept, 128)), 200 << 10},
@@ -72,7 +72,7 @@ func TestAFullHistoryFitsAConfigMap(t *testing.T) {
 			if again, err := test.h.MarshalBinary(); !bytes.Equal(data, again) {
 				t.Errorf("a second packing differs: %v", err)
 			}
-			var got evaluate.History
+			var got evaluate.Vote
 			if err := got.UnmarshalBinary(data); err != nil || !reflect.DeepEqual(test.h, got) {
 				t.Errorf("what was packed does not come back: %v", err)
 			}
@@ -81,13 +81,13 @@ func TestAFullHistoryFitsAConfigMap(t *testing.T) {
 }
 
 // seldom is a vote as it is found: candidates that differ from each other in one of thirty clusters, wanted in turn.
-func seldom(clusters, candidates, samples, replicas int) evaluate.History {
+func seldom(clusters, candidates, samples, replicas int) evaluate.Vote {
 	r := rand.New(rand.NewPCG(3, uint64(clusters)))
 	var first evaluate.Candidate
 	for _, first = range busy(clusters, 1, replicas).Candidates {
 		break
 	}
-	h := evaluate.History{Basis: "5f1d7a84db00d2fc", Candidates: map[string]evaluate.Candidate{}}
+	h := evaluate.Vote{Basis: "5f1d7a84db00d2fc", Candidates: map[string]evaluate.Candidate{}}
 	names := slices.Sorted(maps.Keys(first.Of))
 	var keys []string
 	for range candidates {
@@ -110,7 +110,7 @@ func TestHistoryAsJSONIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got evaluate.History
+	var got evaluate.Vote
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestHistoryAsJSONIsTheSame(t *testing.T) {
 }
 
 func TestCandidatesOfDifferentClustersArePackedTogether(t *testing.T) {
-	checkRoundTrip(t, evaluate.History{
+	checkRoundTrip(t, evaluate.Vote{
 		Basis:   "v1",
 		Ballots: []evaluate.Ballot{{At: noon, Key: "dropped"}, {At: time.Time{}, Key: "a"}, {At: noon.Add(-time.Nanosecond), Key: "a"}},
 		Candidates: map[string]evaluate.Candidate{
@@ -129,15 +129,15 @@ func TestCandidatesOfDifferentClustersArePackedTogether(t *testing.T) {
 			"c": {},
 		},
 	})
-	checkRoundTrip(t, evaluate.History{})
+	checkRoundTrip(t, evaluate.Vote{})
 }
 
 func TestWhatCannotBeUnpackedIsNotPacked(t *testing.T) {
-	with := func(c evaluate.Candidate) evaluate.History {
-		return evaluate.History{Candidates: map[string]evaluate.Candidate{"k": c}}
+	with := func(c evaluate.Candidate) evaluate.Vote {
+		return evaluate.Vote{Candidates: map[string]evaluate.Candidate{"k": c}}
 	}
 	for name, tc := range map[string]struct {
-		h    evaluate.History
+		h    evaluate.Vote
 		want string
 	}{
 		"a replica that is not there": {with(evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": 2}}), `cluster "eu" is on replica 2 of 2`},
@@ -145,9 +145,9 @@ func TestWhatCannotBeUnpackedIsNotPacked(t *testing.T) {
 		"no replica's number":         {with(evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": -2}}), `cluster "eu" is on replica -2`},
 		"a negative count":            {with(evaluate.Candidate{Replicas: -1}), "-1 replicas"},
 		"a count beyond all":          {with(evaluate.Candidate{Replicas: 1<<20 + 1}), "1048577 replicas"},
-		"a year without a form":       {evaluate.History{Ballots: []evaluate.Ballot{{At: noon.AddDate(9000, 0, 0)}}}, "year outside of range"},
-		"more than is unpacked":       {evaluate.History{Basis: strings.Repeat("x", 8<<20)}, "larger than 8 MiB"},
-		"too many ballots":            {evaluate.History{Ballots: make([]evaluate.Ballot, 10_001)}, "10001 ballots"},
+		"a year without a form":       {evaluate.Vote{Ballots: []evaluate.Ballot{{At: noon.AddDate(9000, 0, 0)}}}, "year outside of range"},
+		"more than is unpacked":       {evaluate.Vote{Basis: strings.Repeat("x", 8<<20)}, "larger than 8 MiB"},
+		"too many ballots":            {evaluate.Vote{Ballots: make([]evaluate.Ballot, 10_001)}, "10001 ballots"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := tc.h.MarshalBinary()
@@ -173,12 +173,12 @@ const twoPlans = `{"version":1,"basis":"v1",
 "candidates":[{"key":"a","replicas":2,"of":[0,1]},{"key":"b","replicas":1,"of":[0,-1]}]}`
 
 func TestTheFormIsWhatItsDocSays(t *testing.T) {
-	var got evaluate.History
+	var got evaluate.Vote
 	if err := got.UnmarshalBinary(zipped(twoPlans)); err != nil {
 		t.Fatal(err)
 	}
 	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	want := evaluate.History{
+	want := evaluate.Vote{
 		Basis:   "v1",
 		Ballots: []evaluate.Ballot{{At: midnight.Add(5), Key: "a"}, {At: midnight.Add(time.Minute), Key: "c"}},
 		Candidates: map[string]evaluate.Candidate{
@@ -200,7 +200,7 @@ func TestTheFormIsWhatItsDocSays(t *testing.T) {
 
 func TestEqualHistoriesGiveEqualBytes(t *testing.T) {
 	here := busy(20, 3, 4)
-	there := evaluate.History{Basis: here.Basis, Candidates: maps.Clone(here.Candidates)}
+	there := evaluate.Vote{Basis: here.Basis, Candidates: maps.Clone(here.Candidates)}
 	for _, b := range here.Ballots {
 		there.Ballots = append(there.Ballots, evaluate.Ballot{At: b.At.In(time.FixedZone("there", 3600)), Key: b.Key})
 	}
@@ -270,12 +270,12 @@ func hostile() map[string][]byte {
 func TestADamagedOrHostileHistoryIsRefused(t *testing.T) {
 	for want, data := range hostile() {
 		t.Run(want, func(t *testing.T) {
-			h := evaluate.History{Basis: "as before"}
+			h := evaluate.Vote{Basis: "as before"}
 			err := h.UnmarshalBinary(data)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v", err)
 			}
-			if d := cmp.Diff(evaluate.History{Basis: "as before"}, h); d != "" {
+			if d := cmp.Diff(evaluate.Vote{Basis: "as before"}, h); d != "" {
 				t.Errorf("a refused document changed the history\n%s", d)
 			}
 		})
@@ -299,7 +299,7 @@ func TestRefusingAHostileHistoryTakesLittleMemory(t *testing.T) {
 			data := zipped(test.plain)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := new(evaluate.History).UnmarshalBinary(data)
+			err := new(evaluate.Vote).UnmarshalBinary(data)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > test.most {
 				t.Errorf("refusing %d bytes took %d MiB, want at most %d: %v", len(data), n>>20, test.most>>20, err)
@@ -316,7 +316,7 @@ func FuzzHistory(f *testing.F) {
 	for _, why := range slices.Sorted(maps.Keys(documents)) {
 		f.Add(documents[why])
 	}
-	for _, h := range []evaluate.History{{}, busy(3, 2, 2), busy(40, 5, 300)} {
+	for _, h := range []evaluate.Vote{{}, busy(3, 2, 2), busy(40, 5, 300)} {
 		data, err := h.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)
@@ -324,7 +324,7 @@ func FuzzHistory(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var h evaluate.History
+		var h evaluate.Vote
 		if h.UnmarshalBinary(data) == nil {
 			checkPacked(t, h)
 		}
@@ -336,19 +336,19 @@ func FuzzHistoryPlain(f *testing.F) {
 	f.Add(`{"version":1}`)
 	f.Add(twoPlans)
 	f.Fuzz(func(t *testing.T, plain string) {
-		var h evaluate.History
+		var h evaluate.Vote
 		if h.UnmarshalBinary(zipped(plain)) == nil {
 			checkPacked(t, h)
 		}
 	})
 }
 
-func checkPacked(t *testing.T, h evaluate.History) {
+func checkPacked(t *testing.T, h evaluate.Vote) {
 	data, err := h.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again evaluate.History
+	var again evaluate.Vote
 	if err := again.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}

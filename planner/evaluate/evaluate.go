@@ -24,9 +24,9 @@ type Ballot struct {
 	Key string    `json:"key"`
 }
 
-// History is what a vote has so far. Basis is what all candidates agree on, Since when the vote began. A candidate is
+// Vote is what a vote has so far. Basis is what all candidates agree on, Since when the vote began. A candidate is
 // kept by its Key, or was dropped to bound the memory; its ballots then still count against the others.
-type History struct {
+type Vote struct {
 	Basis      string               `json:"basis,omitempty"`
 	Since      time.Time            `json:"since,omitzero"`
 	Ballots    []Ballot             `json:"ballots,omitempty"`
@@ -34,23 +34,23 @@ type History struct {
 }
 
 // Without is the vote without one candidate, and without the ballots for it.
-func (h History) Without(key string) History {
+func (h Vote) Without(key string) Vote {
 	h.Candidates = maps.Clone(h.Candidates)
 	delete(h.Candidates, key)
 	h.Ballots = slices.DeleteFunc(slices.Clone(h.Ballots), func(b Ballot) bool { return b.Key == key })
 	return h
 }
 
-// Reason says why an election came out as it did, of a closed set.
-type Reason string
+// ElectionReason says why an election came out as it did, of a closed set.
+type ElectionReason string
 
 // The reasons.
 const (
-	MostVotes     Reason = "MostVotes"     // wanted more often than any other
-	AsIs          Reason = "AsIs"          // None takes every candidate
-	TooFewSamples Reason = "TooFewSamples" // the vote goes on
-	WindowOpen    Reason = "WindowOpen"    // there are enough samples, and the vote goes on until its window ends
-	NewVote       Reason = "NewVote"       // the bounds or many clusters changed, so that it began anew, and goes on
+	MostVotes     ElectionReason = "MostVotes"     // wanted more often than any other
+	AsIs          ElectionReason = "AsIs"          // None takes every candidate
+	TooFewSamples ElectionReason = "TooFewSamples" // the vote goes on
+	WindowOpen    ElectionReason = "WindowOpen"    // there are enough samples, and the vote goes on until its window ends
+	NewVote       ElectionReason = "NewVote"       // the bounds or many clusters changed, so that it began anew, and goes on
 )
 
 // Election is the outcome of a vote: Key and Candidate are set if Elected. Votes of Samples wanted it; Needed is the
@@ -63,7 +63,7 @@ type Election struct {
 	Samples   int
 	Needed    int
 	Until     time.Time
-	Reason    Reason
+	Reason    ElectionReason
 }
 
 // String is a sentence for the plan's reason. It does not hide a winner that hardly anybody wanted.

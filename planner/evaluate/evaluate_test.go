@@ -82,7 +82,7 @@ func TestMostWanted(t *testing.T) {
 		return evaluate.Election{Elected: true, Key: evaluate.Key(c), Candidate: c, Votes: votes, Samples: samples, Needed: 3,
 			Until: at(60), Reason: evaluate.MostVotes}
 	}
-	waiting := func(samples, since int, why evaluate.Reason) evaluate.Election {
+	waiting := func(samples, since int, why evaluate.ElectionReason) evaluate.Election {
 		return evaluate.Election{Samples: samples, Needed: 3, Until: at(since + 60), Reason: why}
 	}
 	for name, tc := range map[string]struct {
@@ -124,7 +124,7 @@ func TestMostWanted(t *testing.T) {
 			evaluate.Election{Elected: true, Key: evaluate.Key(planA), Candidate: planA, Votes: 2, Samples: 4, Needed: 4, Until: at(60), Reason: evaluate.MostVotes}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var h evaluate.History
+			var h evaluate.Vote
 			var got evaluate.Election
 			for _, v := range tc.votes {
 				basis := v.basis
@@ -145,24 +145,24 @@ func TestMostWanted(t *testing.T) {
 
 func TestHistoryHoldsWhatTheVoteHas(t *testing.T) {
 	o := evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 3}
-	_, h := evaluate.MostWanted(evaluate.History{}, planA, "v1", at(0), o)
+	_, h := evaluate.MostWanted(evaluate.Vote{}, planA, "v1", at(0), o)
 	_, h = evaluate.MostWanted(h, planB, "v1", at(1), o)
 	a, b := evaluate.Key(planA), evaluate.Key(planB)
-	want := evaluate.History{Basis: "v1", Since: at(0),
+	want := evaluate.Vote{Basis: "v1", Since: at(0),
 		Ballots:    []evaluate.Ballot{{At: at(0), Key: a}, {At: at(1), Key: b}},
 		Candidates: map[string]evaluate.Candidate{a: planA, b: planB}}
 	if d := cmp.Diff(want, h); d != "" {
 		t.Errorf("two ballots (-want +got)\n%s", d)
 	}
 	_, reset := evaluate.MostWanted(h, planB, "v1", at(60), o)
-	if d := cmp.Diff(evaluate.History{Basis: "v1"}, reset); d != "" {
+	if d := cmp.Diff(evaluate.Vote{Basis: "v1"}, reset); d != "" {
 		t.Errorf("after the election (-want +got)\n%s", d)
 	}
 	if d := cmp.Diff(want, h); d != "" {
 		t.Errorf("the election changed its input (-want +got)\n%s", d)
 	}
 	_, aged := evaluate.MostWanted(h, planB, "v1", at(61), o)
-	want = evaluate.History{Basis: "v1", Since: at(0),
+	want = evaluate.Vote{Basis: "v1", Since: at(0),
 		Ballots:    []evaluate.Ballot{{At: at(1), Key: b}, {At: at(61), Key: b}},
 		Candidates: map[string]evaluate.Candidate{b: planB}}
 	if d := cmp.Diff(want, aged); d != "" {
@@ -172,7 +172,7 @@ func TestHistoryHoldsWhatTheVoteHas(t *testing.T) {
 
 func TestBallotsAreBounded(t *testing.T) {
 	o := evaluate.MostWantedOptions{Window: 100 * time.Hour, MinSamples: 1 << 30}
-	h := evaluate.History{Basis: "v1"}
+	h := evaluate.Vote{Basis: "v1"}
 	for i := range 12_000 {
 		i = i * 7 % 12_000 // in no order, as no writer leaves them
 		h.Ballots = append(h.Ballots, evaluate.Ballot{At: noon.Add(time.Duration(i) * time.Second), Key: "k"})
@@ -187,7 +187,7 @@ func TestBallotsAreBounded(t *testing.T) {
 // A vote that an older version wrote has no time at which it began: that of its oldest ballot counts.
 func TestAVoteOfAnOlderVersionGoesOn(t *testing.T) {
 	o := evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 2}
-	_, h := evaluate.MostWanted(evaluate.History{}, planA, "v1", at(0), o)
+	_, h := evaluate.MostWanted(evaluate.Vote{}, planA, "v1", at(0), o)
 	h.Since = time.Time{}
 	e, next := evaluate.MostWanted(h, planA, "v1", at(30), o)
 	if e.Reason != evaluate.WindowOpen || !next.Since.Equal(at(0)) {
@@ -202,7 +202,7 @@ func TestAVoteOfAnOlderVersionGoesOn(t *testing.T) {
 func TestOneElectionAWindow(t *testing.T) {
 	for _, window := range []time.Duration{time.Hour, 24 * time.Hour, 168 * time.Hour} {
 		o := evaluate.MostWantedOptions{Window: window, MinSamples: 5}
-		var h evaluate.History
+		var h evaluate.Vote
 		elections := 0
 		for i := range 14 * 24 * 6 {
 			var e evaluate.Election
@@ -222,7 +222,7 @@ func TestOneElectionAWindow(t *testing.T) {
 func TestEveryElectionIsJust(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := evaluate.MostWantedOptions{Window: 10 * time.Minute, MinSamples: rapid.IntRange(1, 8).Draw(t, "minSamples"), MaxAssignments: rapid.IntRange(0, 12).Draw(t, "maxAssignments")}
-		var h evaluate.History
+		var h evaluate.Vote
 		now := noon
 		for range rapid.IntRange(1, 40).Draw(t, "cycles") {
 			now = now.Add(time.Duration(rapid.IntRange(-2, 6).Draw(t, "minutes")) * time.Minute)
@@ -241,7 +241,7 @@ func TestEveryElectionIsJust(t *testing.T) {
 	})
 }
 
-func checkElection(t *rapid.T, h evaluate.History, c evaluate.Candidate, basis string, now time.Time, o evaluate.MostWantedOptions, e evaluate.Election) {
+func checkElection(t *rapid.T, h evaluate.Vote, c evaluate.Candidate, basis string, now time.Time, o evaluate.MostWantedOptions, e evaluate.Election) {
 	votes, newest := map[string]int{}, map[string]time.Time{}
 	samples := 1
 	for _, b := range h.Ballots {
@@ -276,7 +276,7 @@ func checkElection(t *rapid.T, h evaluate.History, c evaluate.Candidate, basis s
 	}
 }
 
-func checkHistory(t *rapid.T, h evaluate.History, e evaluate.Election, now time.Time, o evaluate.MostWantedOptions) {
+func checkHistory(t *rapid.T, h evaluate.Vote, e evaluate.Election, now time.Time, o evaluate.MostWantedOptions) {
 	if e.Elected && len(h.Ballots)+len(h.Candidates) > 0 {
 		t.Fatalf("the election left %+v", h)
 	}
@@ -298,12 +298,12 @@ func checkHistory(t *rapid.T, h evaluate.History, e evaluate.Election, now time.
 	}
 }
 
-func checkRoundTrip(t rapid.TB, h evaluate.History) {
+func checkRoundTrip(t rapid.TB, h evaluate.Vote) {
 	data, err := h.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got evaluate.History
+	var got evaluate.Vote
 	if err := got.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type MostWantedOptions struct {
 //
 // Candidates beyond MaxAssignments, or beyond 60, are dropped, the least wanted and then the oldest first, never c. Their ballots
 // stay, but they cannot win.
-func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, History) {
+func MostWanted(h Vote, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, Vote) {
 	next, running := cast(h, c, basis, now, o)
 	ranking := rank(next.Ballots)
 	e := Election{Samples: len(next.Ballots), Needed: max(o.MinSamples, 1), Until: next.Since.Add(o.Window), Reason: TooFewSamples}
@@ -58,19 +58,19 @@ func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWante
 			break
 		}
 	}
-	return e, History{Basis: basis}
+	return e, Vote{Basis: basis}
 }
 
 // Cast is the vote with a ballot for c, whatever it elects: for whoever cannot begin that.
-func Cast(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) History {
+func Cast(h Vote, c Candidate, basis string, now time.Time, o MostWantedOptions) Vote {
 	next, _ := cast(h, c, basis, now, o)
 	return next
 }
 
 // cast adds a ballot; running says that the vote went on.
-func cast(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (next History, running bool) {
+func cast(h Vote, c Candidate, basis string, now time.Time, o MostWantedOptions) (next Vote, running bool) {
 	key := Key(c)
-	next, running = History{Basis: basis, Since: now}, h.Basis == basis
+	next, running = Vote{Basis: basis, Since: now}, h.Basis == basis
 	if running {
 		counted := counting(h.Ballots, now, o.Window)
 		dropped := len(counted)
@@ -88,7 +88,7 @@ func cast(h History, c Candidate, basis string, now time.Time, o MostWantedOptio
 
 // began is when the vote began whose oldest ballot that counts is of that time. A vote of an older version says nothing
 // of it, and a time in the future is no time that passed.
-func (h History) began(oldest time.Time) time.Time {
+func (h Vote) began(oldest time.Time) time.Time {
 	if h.Since.IsZero() || h.Since.After(oldest) {
 		return oldest
 	}

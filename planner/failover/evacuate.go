@@ -163,7 +163,7 @@ type evacuation struct {
 }
 
 func newEvacuation(r Request) *evacuation {
-	n := running(r.View.Plan)
+	n := r.View.Plan.Running()
 	if r.Servers == nil {
 		r.Servers = placement.NewServers(0)
 	}
@@ -192,19 +192,6 @@ func newEvacuation(r Request) *evacuation {
 }
 
 func (e *evacuation) absent(replica int) bool { return replica < 0 || replica >= e.running }
-
-// running is the number of replicas that run before, during and after the rollout under way.
-func running(p plan.Plan) int {
-	n := p.Replicas
-	if r := p.Rollout; r != nil {
-		for _, other := range []int{r.From.Replicas, r.Replicas} {
-			if n == 0 || other > 0 && other < n {
-				n = other
-			}
-		}
-	}
-	return max(n, 0)
-}
 
 // next chooses the unwell replica to empty: the one whose failover began within the hour, else one that does not work,
 // else the one with the most load that can move. The others wait, and are named.

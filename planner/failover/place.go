@@ -13,7 +13,7 @@ import (
 // group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with that one.
 type group struct {
 	names   []string
-	home    int    // the open replica that clusters of the group must go to; placement.NoReplica leaves it open
+	home    int    // the open replica that clusters of the group must go to; plan.NoReplica leaves it open
 	trapped string // one that cannot move off a replica that is to be empty
 }
 
@@ -132,7 +132,7 @@ func (e *evacuation) choose(units []unit, left int, limited func(unit) bool, els
 // elsewhere gives a unit to the lightest of those replicas that takes it on freely, if there is one. One that joins
 // others of its server has no choice, and a cap of clusters was kept to where it was placed.
 func (e *evacuation) elsewhere(u *unit, loads []plan.Load, bins []placement.Bin, limited func(unit) bool) bool {
-	if fixed := u.Home != placement.NoReplica || len(u.Apart) > 0; fixed || e.MaxClusters > 0 {
+	if fixed := u.Home != plan.NoReplica || len(u.Apart) > 0; fixed || e.MaxClusters > 0 {
 		return false
 	}
 	var replicas []int

@@ -105,7 +105,7 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 				t.Fatalf("%s is fixed, and moves", name)
 			case !slices.Contains(emptied, from):
 				t.Fatalf("%s leaves %d, which is neither unwell nor cordoned", name, from)
-			case slices.Contains(emptied, to) || slices.Contains(r.Shut, to) || to < 0 || to >= running(r.View.Plan):
+			case slices.Contains(emptied, to) || slices.Contains(r.Shut, to) || to < 0 || to >= r.View.Plan.Running():
 				t.Fatalf("%s moves to %d, which is unwell, cordoned, shut or does not run", name, to)
 			}
 		}
@@ -119,7 +119,7 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 // capHolds: a replica receives more than the cap allows only where no open one has room. A server goes to where it
 // stands, whatever the cap says.
 func capHolds(t *rapid.T, r Request, e Evacuation) {
-	clusters, received := make([]int, running(r.View.Plan)), map[int]bool{}
+	clusters, received := make([]int, r.View.Plan.Running()), map[int]bool{}
 	for name, row := range r.View.Plan.Clusters {
 		at := stands(r, name)
 		if to, moves := e.Moves[name]; moves {
@@ -191,7 +191,7 @@ func pinnedAreNamed(t *rapid.T, r Request, e Evacuation) {
 	for name, row := range r.View.Plan.Clusters {
 		_, pinned := r.View.Pin(name)
 		at := stands(r, name)
-		if (pinned || row.Pinned) && at < running(r.View.Plan) && slices.Contains(union(r.Unwell, r.Cordoned), at) && named[name] != 1 {
+		if (pinned || row.Pinned) && at < r.View.Plan.Running() && slices.Contains(union(r.Unwell, r.Cordoned), at) && named[name] != 1 {
 			t.Fatalf("%s is pinned to %d, which is to be emptied, and is named %d times", name, at, named[name])
 		}
 	}
@@ -231,7 +231,7 @@ func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
 			row.Server = ""
 			r.View.Plan.Clusters[name] = row
 		}
-		n := running(r.View.Plan)
+		n := r.View.Plan.Running()
 		e := Evacuate(r, start)
 		before, after := make([]plan.Load, n), make([]plan.Load, n)
 		var heaviest, total plan.Load

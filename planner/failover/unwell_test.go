@@ -389,7 +389,7 @@ func reread(t *rapid.T, m Memory) Memory {
 }
 
 func TestForgettingChangesNothingItWasGiven(t *testing.T) {
-	m := Memory{Looked: at(19), Replicas: map[int]History{0: {Pod: "controller-0", Count: 2, Restarts: []time.Time{at(0), at(10)}}}}
+	m := Memory{Looked: at(19), Replicas: map[int]Health{0: {Pod: "controller-0", Count: 2, Restarts: []time.Time{at(0), at(10)}}}}
 	_, next := Judge(look{}.fleet(false), patience, at(20), m)
 	if diff := cmp.Diff([]time.Time{at(0), at(10)}, m.Replicas[0].Restarts); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)

@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -53,9 +54,12 @@ func Shipped(n Names) (*admissionv1.MutatingWebhookConfiguration, error) {
 // mostDifferences bounds what is told of a configuration that has nothing in common with the shipped one.
 const mostDifferences = 20
 
+// unasked is the webhook that no probe asks: a planner that may create pods, by a dry-run, may mount every Secret into one.
+const unasked = "pods." + plan.Group
+
 // Compare finds what of the shipped configuration the installed one does not have, and what it has beside it. Content
-// of the installed one is not shown. The caBundle is not compared: it is made where ballast is installed, and the probe
-// finds one that does not fit.
+// of the installed one is not shown. The caBundle is made where ballast is installed, and the probe finds one that does not fit: but of
+// the webhook that it does not ask, whose caBundle is to be that of another one.
 func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Finding {
 	var found []Finding
 	add := func(webhook, field, what string) {
@@ -75,6 +79,10 @@ func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Fin
 			}
 		}
 	}
+	if !trusted(installed.Webhooks) {
+		add(unasked, "caBundle", fmt.Sprintf("the caBundle of the webhook %s is that of no other, so that the API server may not believe "+
+			"who answers", unasked))
+	}
 	for _, got := range installed.Webhooks {
 		if !slices.ContainsFunc(shipped.Webhooks, func(w admissionv1.MutatingWebhook) bool { return w.Name == got.Name }) {
 			add(got.Name, "", fmt.Sprintf("the webhook %q is not shipped", got.Name))
@@ -85,6 +93,14 @@ func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Fin
 		add("", "and more", fmt.Sprintf("%d more differences", more))
 	}
 	return found
+}
+
+// trusted reports whether the webhook that no probe asks has the caBundle of one that it does.
+func trusted(webhooks []admissionv1.MutatingWebhook) bool {
+	i := slices.IndexFunc(webhooks, func(w admissionv1.MutatingWebhook) bool { return w.Name == unasked })
+	return i < 0 || slices.ContainsFunc(webhooks, func(w admissionv1.MutatingWebhook) bool {
+		return w.Name != unasked && bytes.Equal(w.ClientConfig.CABundle, webhooks[i].ClientConfig.CABundle)
+	})
 }
 
 // field is one that decides whether a webhook is asked, and what its answer is worth. of is what is compared of it.

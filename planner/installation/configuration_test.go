@@ -68,6 +68,14 @@ func TestEachDifferenceFromWhatIsShippedIsFound(t *testing.T) {
 			c.Annotations = map[string]string{"cert-manager.io/inject-ca-from": "x"}
 			of(c, "plan").ClientConfig.CABundle = []byte("x")
 		}, nil},
+		"a certificate of its own for the one that is not asked": {func(c *configuration) { of(c, "pods").ClientConfig.CABundle = []byte("x") },
+			[]string{"pods.ballast.argoproj.io caBundle"}},
+		"the one that is not asked alone as it was": {func(c *configuration) {
+			for i := range c.Webhooks {
+				c.Webhooks[i].ClientConfig.CABundle = []byte("x")
+			}
+			of(c, "pods").ClientConfig.CABundle = nil
+		}, []string{"pods.ballast.argoproj.io caBundle"}},
 		"fail-closed for clusters.":     {func(c *configuration) { of(c, "clusters").FailurePolicy = ptr.To(admissionv1.Fail) }, nil},
 		"another order":                 {func(c *configuration) { c.Webhooks[0], c.Webhooks[3] = c.Webhooks[3], c.Webhooks[0] }, nil},
 		"operations in another order":   {func(c *configuration) { o := of(c, "plan").Rules[0].Operations; o[0], o[1] = o[1], o[0] }, nil},

@@ -136,6 +136,81 @@ func TestAFewThatAreAllOfTheirReplicaStopNothingForGood(t *testing.T) {
 	}
 }
 
+// TestClustersThatFallSilentEndInAnyFleet: in a fleet of less than ten one is enough to refuse a metric. Half an hour later the others'
+// loads count again, six hours later where those were all that is known of their replica; and people are told until when, and of the mend.
+func TestClustersThatFallSilentEndInAnyFleet(t *testing.T) {
+	const mend = ": they are all that is known of their replicas, so look whether Prometheus scrapes every pod of the application-controller" +
+		"; of clusters that are no more, delete the Secrets, and lower poll.minCoverage where so many are measured at times only"
+	for name, test := range map[string]struct {
+		clusters, silent int
+		alone            bool // on their replica
+		want             int  // minutes, for which the metric is refused
+	}{
+		"one of 2, each on its replica": {2, 1, true, 360},
+		"one of 5":                      {5, 1, false, 30},
+		"one of 5, on its own":          {5, 1, true, 360},
+		"two of 5":                      {5, 2, false, 30},
+		"two of 5, on their own":        {5, 2, true, 360},
+		"one of 9":                      {9, 1, false, 30},
+		"one of 9, on its own":          {9, 1, true, 360},
+		"two of 9, on their own":        {9, 2, true, 360},
+		"one of 10":                     {10, 1, false, 0},
+		"one of 10, on its own":         {10, 1, true, 0},
+		"3 of 24":                       {24, 3, false, 30},
+		"3 of 24, on their own":         {24, 3, true, 360},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers, o := make([]string, test.clusters), usual
+			o.Standings = make(Standings, test.clusters)
+			for i := range servers {
+				servers[i] = fmt.Sprintf("https://c%02d", i)
+				if test.alone && i < test.silent {
+					o.Standings[i].Replica = 1
+				}
+			}
+			fleet := fleetOf(servers...)
+			at := func(from int, value float64, last LastGood, now time.Time) Table {
+				var samples []poll.Sample
+				for _, server := range servers[from:] {
+					samples = append(samples, poll.Sample{Key: server, Value: value})
+				}
+				apps := poll.Metric{ID: "apps", Query: "q", Match: poll.Match{Label: "dest_server"}, NoData: number(0)}
+				table, err := Join([]poll.Metric{apps}, fleet, answer(samples...), last, o, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return table
+			}
+			last := NewLastGood(at(0, 10, LastGood{}, noon.Add(-time.Minute)), LastGood{})
+			for minute := 0; minute < 23*60; minute += 10 {
+				table := at(test.silent, 9, last, noon.Add(time.Duration(minute)*time.Minute))
+				last = throughTheHistory(t, NewLastGood(table, last))
+				others := 9.0
+				if minute < test.want {
+					others = 10
+				}
+				want := slices.Concat(slices.Repeat([]float64{10}, test.silent), slices.Repeat([]float64{others}, test.clusters-test.silent))
+				if diff := cmp.Diff(want, table.Columns[0].Values); diff != "" {
+					t.Fatalf("%d min after noon (-want +got):\n%s", minute, diff)
+				}
+				if minute > 0 {
+					continue
+				}
+				told := " until " + noon.Add(time.Duration(test.want)*time.Minute).UTC().Format(time.RFC3339)
+				if test.alone {
+					told += mend
+				}
+				says := slices.ContainsFunc(table.Problems, func(p MetricProblem) bool {
+					return p.Kind == LowCoverage && strings.HasSuffix(p.Message, told)
+				})
+				if says != (test.want > 0) {
+					t.Errorf("people are told %v, want %q: %t", table.Problems, told, test.want > 0)
+				}
+			}
+		})
+	}
+}
+
 func joined(t *testing.T, lost string, last LastGood, o Options, now time.Time) Table {
 	t.Helper()
 	table, err := Join([]poll.Metric{{ID: "apps", Query: "q", Match: poll.Match{Label: "dest_server"}, NoData: number(0)}}, ten, without(lost), last, o, now)

@@ -80,13 +80,13 @@ func TestWhatIsHeldForLongIsNamed(t *testing.T) {
 	o := lenient(usual)
 	o.Standings = onTwo()
 	last := NewLastGood(joined(t, "", LastGood{}, o, noon), LastGood{})
-	told := func(lost string, after time.Duration) []Problem {
+	told := func(lost string, after time.Duration) []MetricProblem {
 		return joined(t, lost, last, o, noon.Add(after)).Problems
 	}
-	if diff := cmp.Diff([]Problem(nil), told("abcd", 10*time.Minute)); diff != "" {
+	if diff := cmp.Diff([]MetricProblem(nil), told("abcd", 10*time.Minute)); diff != "" {
 		t.Errorf("after 10 min (-want +got):\n%s", diff)
 	}
-	want := []Problem{{"apps", HeldLong, `metric "apps": "a" "b" "c" and 1 more: no value for longer than maxAge, so the last good one stands, ` +
+	want := []MetricProblem{{"apps", HeldLong, `metric "apps": "a" "b" "c" and 1 more: no value for longer than maxAge, so the last good one stands, ` +
 		"until the replica's other clusters had values for 24h0m0s without; a cluster without Applications has none"}}
 	if diff := cmp.Diff(want, told("abcd", 11*time.Minute)); diff != "" {
 		t.Errorf("after 11 min (-want +got):\n%s", diff)

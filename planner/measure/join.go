@@ -52,7 +52,7 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 	}
 	if samples == 0 && j.active() > 0 && !slices.ContainsFunc(fetched, func(f poll.Fetched) bool { return f.Err != "" }) {
 		t.Frozen = true
-		t.Problems = append(t.Problems, Problem{Kind: NothingFound, Message: nothingAtAll})
+		t.Problems = append(t.Problems, MetricProblem{Kind: NothingFound, Message: nothingAtAll})
 	}
 	return t, nil
 }
@@ -123,10 +123,10 @@ func (j *joiner) indexBy(to poll.MatchTo) index {
 	return x
 }
 
-func (j *joiner) join(m poll.Metric, answer poll.Fetched, last *LastColumn) (Column, []Problem) {
-	var problems []Problem
+func (j *joiner) join(m poll.Metric, answer poll.Fetched, last *LastColumn) (Column, []MetricProblem) {
+	var problems []MetricProblem
 	report := func(kind ProblemKind, message string) {
-		problems = append(problems, Problem{m.ID, kind, fmt.Sprintf("metric %q: %s", m.ID, message)})
+		problems = append(problems, MetricProblem{m.ID, kind, fmt.Sprintf("metric %q: %s", m.ID, message)})
 	}
 	for _, w := range answer.Warnings {
 		report(QueryWarned, w)

@@ -271,49 +271,49 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 	tests := map[string]struct {
 		fetched []poll.Fetched
 		last    LastGood
-		want    []Problem
+		want    []MetricProblem
 	}{
 		"labels that name no cluster": {
 			fetched: answer(poll.Sample{Key: "z4", Value: 1}, poll.Sample{Key: "z1", Value: 1}, poll.Sample{Key: "z2", Value: 1}, poll.Sample{Key: "z3", Value: 1}),
-			want: []Problem{
+			want: []MetricProblem{
 				{"apps", Unmatched, `metric "apps": "z1" "z2" "z3" and 1 more: no cluster is called so; none does: compare match.label and match.to with the answer, or set match.aliases`},
 				{"apps", NothingFound, `metric "apps": no cluster has a value, and none is configured as noData`},
 			},
 		},
 		"two series of one label": {
 			fetched: answer(poll.Sample{Key: "https://a", Value: 3}, poll.Sample{Key: "https://a", Value: 4}),
-			want:    []Problem{{"apps", DuplicateSeries, `metric "apps": two series have dest_server="https://a": aggregate the query by that label`}},
+			want:    []MetricProblem{{"apps", DuplicateSeries, `metric "apps": two series have dest_server="https://a": aggregate the query by that label`}},
 		},
 		"few clusters": {
 			fetched: answer(poll.Sample{Key: "https://a", Value: 3}), last: lastly(),
-			want: []Problem{{"apps", LowCoverage, `metric "apps": only 1 of the 3 clusters measured last time have a value now ("b" "c": none), so all keep their last good one ` +
+			want: []MetricProblem{{"apps", LowCoverage, `metric "apps": only 1 of the 3 clusters measured last time have a value now ("b" "c": none), so all keep their last good one ` +
 				"until they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the application-controller; " +
 				"of clusters that are no more, delete the Secrets, and lower poll.minCoverage where so many are measured at times only"}},
 		},
 		"some clusters": {
 			fetched: answer(poll.Sample{Key: "https://a", Value: 3}, poll.Sample{Key: "https://c", Value: 3}), last: lastly(),
-			want: []Problem{{"apps", LowCoverage, `metric "apps": only 2 of the 3 clusters measured last time have a value now ("b": none), so all keep their last good one ` +
+			want: []MetricProblem{{"apps", LowCoverage, `metric "apps": only 2 of the 3 clusters measured last time have a value now ("b": none), so all keep their last good one ` +
 				"until 2026-08-01T12:30:00Z"}},
 		},
 		"a fall": {
 			fetched: answer(poll.Sample{Key: "https://a", Value: 1}, poll.Sample{Key: "https://b", Value: 1}, poll.Sample{Key: "https://c", Value: 1}), last: lastly(),
-			want: []Problem{{"apps", TotalDropped,
+			want: []MetricProblem{{"apps", TotalDropped,
 				`metric "apps": the total of the 3 clusters measured both times fell from 60 to 3, so all keep their last good value until 2026-08-01T12:30:00Z`}},
 		},
 		"warnings of Prometheus": {
 			fetched: []poll.Fetched{{Metric: "apps", Warnings: []string{"not a counter"}, Samples: []poll.Sample{{Key: "https://a"}}}},
-			want:    []Problem{{"apps", QueryWarned, `metric "apps": not a counter`}},
+			want:    []MetricProblem{{"apps", QueryWarned, `metric "apps": not a counter`}},
 		},
 		"no series at all": {
 			fetched: answer(), last: LastGood{},
-			want: []Problem{
+			want: []MetricProblem{
 				{"apps", NothingFound, `metric "apps": no cluster has a value, and none is configured as noData`},
 				{"", NothingFound, "no metric has a single series: does Prometheus scrape the application-controller? With the Helm chart set " +
 					"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and see that its targets have the labels pod and namespace"},
 			},
 		},
 		"no answer": {
-			want: []Problem{{"apps", QueryFailed, `metric "apps": it was not asked for`}, {"", NothingFound, nothingAtAll}},
+			want: []MetricProblem{{"apps", QueryFailed, `metric "apps": it was not asked for`}, {"", NothingFound, nothingAtAll}},
 		},
 	}
 	for name, test := range tests {

@@ -52,7 +52,7 @@ func TestASecondClusterOfANameTakesNoSeries(t *testing.T) {
 					t.Fatalf("after %d minutes the values are %v, %v", minute, c.Values, c.Flags)
 				}
 				if minute == 0 {
-					want := Problem{"apps", SharedName, `metric "apps": "the-a": several clusters are called so, ` +
+					want := MetricProblem{"apps", SharedName, `metric "apps": "the-a": several clusters are called so, ` +
 						`and the one that was first has the value; match by server or id`}
 					if diff := cmp.Diff(want, table.Problems[0]); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)

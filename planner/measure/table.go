@@ -68,8 +68,8 @@ const (
 	QueryWarned ProblemKind = "QueryWarned" // Prometheus answered with a warning
 )
 
-// Problem is one thing wrong with a metric's answer; Metric is empty where it is about all of them.
-type Problem struct {
+// MetricProblem is one thing wrong with a metric's answer; Metric is empty where it is about all of them.
+type MetricProblem struct {
 	Metric  string      `json:"metric,omitempty"`
 	Kind    ProblemKind `json:"kind"`
 	Message string      `json:"message"`
@@ -95,11 +95,11 @@ type Column struct {
 // Table is what is known of every cluster, a column a metric, both in the order they were given. While it is Frozen the
 // plan in force stays.
 type Table struct {
-	At       time.Time    `json:"at"`
-	Shards   []plan.Shard `json:"shards"`
-	Columns  []Column     `json:"columns"`
-	Problems []Problem    `json:"problems,omitempty"`
-	Frozen   bool         `json:"frozen,omitempty"`
+	At       time.Time       `json:"at"`
+	Shards   []plan.Shard    `json:"shards"`
+	Columns  []Column        `json:"columns"`
+	Problems []MetricProblem `json:"problems,omitempty"`
+	Frozen   bool            `json:"frozen,omitempty"`
 }
 
 // MetricValues are the table's values for people, metric by metric.

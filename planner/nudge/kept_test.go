@@ -26,7 +26,7 @@ func TestWhatIsKeptOfApplicationsIsBounded(t *testing.T) {
 	if len(all.applications) != stay || all.bytes > mostKept {
 		t.Errorf("%d of %d are kept in %d bytes, want %d", len(all.applications), made, all.bytes, stay)
 	}
-	want := []Problem{{TooMany, fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", stay, made-stay)}}
+	want := []ListingProblem{{TooMany, fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", stay, made-stay)}}
 	if diff := cmp.Diff(want, all.left(nil)); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}

@@ -21,19 +21,19 @@ const (
 	keyNamespaces   = "application.namespaces"
 )
 
-// ProblemReason says what kind of Problem it is. The set is closed.
-type ProblemReason string
+// ListingReason says what kind of problem it is. The set is closed.
+type ListingReason string
 
-// The reasons of Problems.
+// The reasons of problems.
 const (
-	NamespaceForbidden ProblemReason = "NamespaceForbidden" // Applications that Argo CD looks at cannot be listed
-	PatternUnread      ProblemReason = "PatternUnread"      // an entry of application.namespaces that Argo CD reads
-	TooMany            ProblemReason = "TooMany"            // more Applications than are kept
+	NamespaceForbidden ListingReason = "NamespaceForbidden" // Applications that Argo CD looks at cannot be listed
+	PatternUnread      ListingReason = "PatternUnread"      // an entry of application.namespaces that Argo CD reads
+	TooMany            ListingReason = "TooMany"            // more Applications than are kept
 )
 
-// Problem is what keeps Applications from being found, while others are. Message is a sentence for people.
-type Problem struct {
-	Reason  ProblemReason
+// ListingProblem is what keeps Applications from being found, while others are. Message is a sentence for people.
+type ListingProblem struct {
+	Reason  ListingReason
 	Message string
 }
 
@@ -82,7 +82,7 @@ func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration
 	return l, nil
 }
 
-func (n *Nudger) report(problems []Problem) {
+func (n *Nudger) report(problems []ListingProblem) {
 	for _, p := range problems {
 		if n.Report != nil && !slices.Contains(n.reported, p) {
 			n.Report(p)
@@ -93,27 +93,27 @@ func (n *Nudger) report(problems []Problem) {
 
 // list finds what Argo CD looks at. With patterns among its namespaces that takes a look at all of them; without, or
 // where that is forbidden, at each that is known by name. Only Argo CD's own has to be allowed.
-func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error) {
+func (n *Nudger) list(ctx context.Context, own string) (*kept, []ListingProblem, error) {
 	setting, err := n.setting(ctx, own)
 	if err != nil {
 		return nil, nil, err
 	}
 	watched := Watch(own, setting)
-	var problems []Problem
+	var problems []ListingProblem
 	if watched.Open() {
 		all := &kept{}
 		if err := n.listIn(ctx, "", watched, all); !isForbidden(err) {
 			all.unread = len(failed(watched.expressions)) > 0
 			return all, all.left(watched.problems()), err
 		}
-		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
+		problems = append(problems, ListingProblem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
 	all := &kept{}
 	for _, namespace := range watched.Named() {
 		err := n.listIn(ctx, namespace, watched, all)
 		switch {
 		case isForbidden(err) && namespace != own:
-			problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("no Application is looked for in %q: the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace", namespace)})
+			problems = append(problems, ListingProblem{NamespaceForbidden, fmt.Sprintf("no Application is looked for in %q: the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace", namespace)})
 		case err != nil:
 			return nil, nil, err
 		}
@@ -144,11 +144,11 @@ func (k *kept) add(a Application) {
 }
 
 // left adds a Problem of those that had no room.
-func (k *kept) left(problems []Problem) []Problem {
+func (k *kept) left(problems []ListingProblem) []ListingProblem {
 	if k.more == 0 {
 		return problems
 	}
-	return append(problems, Problem{TooMany, fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", len(k.applications), k.more)})
+	return append(problems, ListingProblem{TooMany, fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", len(k.applications), k.more)})
 }
 
 // setting is application.namespaces, as the application-controller has it.

@@ -41,7 +41,7 @@ type Options struct {
 	Client client.Client
 	Reader client.Reader
 	Clock  clock.PassiveClock
-	Report func(Problem)
+	Report func(ListingProblem)
 	Own    func(context.Context) (setting string, set bool, err error)
 }
 
@@ -50,7 +50,7 @@ type Nudger struct {
 	Options
 	turn     chan struct{} // held by whoever lists
 	last     atomic.Pointer[listing]
-	reported []Problem // under turn
+	reported []ListingProblem // under turn
 }
 
 // New makes a Nudger that has listed nothing yet.

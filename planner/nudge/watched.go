@@ -80,10 +80,10 @@ func (w *Watched) Open() bool { return len(w.globs)+len(w.expressions) > len(fai
 func (w *Watched) Named() []string { return append([]string{w.own}, w.names...) }
 
 // problems names the expressions that allowed nothing.
-func (w *Watched) problems() []Problem {
-	var out []Problem
+func (w *Watched) problems() []ListingProblem {
+	var out []ListingProblem
 	for _, e := range failed(w.expressions) {
-		out = append(out, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): %v; name them, or use globs",
+		out = append(out, ListingProblem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): %v; name them, or use globs",
 			shown(e.text), keyNamespaces, e.err)})
 	}
 	return out

@@ -85,12 +85,12 @@ func TestWatched(t *testing.T) {
 
 // TestAnExpressionThatIsNotReadSaysWhy, and shows little of one that is long.
 func TestAnExpressionThatIsNotReadSaysWhy(t *testing.T) {
-	said := func(text, why string) []Problem {
-		return []Problem{{PatternUnread, "no Application is looked for in the namespaces of " + text + " (Argo CD's setting application.namespaces): " + why + "; name them, or use globs"}}
+	said := func(text, why string) []ListingProblem {
+		return []ListingProblem{{PatternUnread, "no Application is looked for in the namespaces of " + text + " (Argo CD's setting application.namespaces): " + why + "; name them, or use globs"}}
 	}
 	for name, tc := range map[string]struct {
 		setting string
-		want    []Problem
+		want    []ListingProblem
 	}{
 		"too long":   {"/^" + strings.Repeat("a", maxExpression) + "/", said("/^"+strings.Repeat("a", 198)+"…", "it has more than 64 KiB")},
 		"too many":   {strings.Repeat("/x/,", maxExpressions+9), said("/x/", "there are 32 others before it (put several into one, as in /^(?:a|b)$/)")},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ballast/planner/plan"
 )
 
 // OrphanReason says why nobody has a cluster. The set is closed.
@@ -40,7 +42,7 @@ func (o Orphan) Message() string {
 	case NotPlanned:
 		b.WriteString(": the plan does not know it")
 	}
-	if o.Last != NoReplica && o.Last != o.Intended {
+	if o.Last != plan.NoReplica && o.Last != o.Intended {
 		fmt.Fprintf(&b, ", replica %d had it before", o.Last)
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/observed"
+	"ballast/planner/plan"
 )
 
 // Grace is for how long a fault must be seen before it is one: clusters are without an owner, or have two, for a moment
@@ -64,7 +65,7 @@ func Judge(m Memory, s Observation, intended func(cluster string) (replica int, 
 	for name, c := range s.Clusters { // each by itself; what is found is in order
 		replica, planned := intended(name)
 		if !planned {
-			replica = NoReplica
+			replica = plan.NoReplica
 		}
 		j.cluster(name, c, replica, now)
 	}
@@ -118,7 +119,7 @@ func (j *judge) unknown(name string, c ClusterObservation, intended int) bool {
 		if p.Answered {
 			return false
 		}
-		return p.Replica == intended && intended != NoReplica || p.Running && (p.Replica == NoReplica || known && p.Replica == last)
+		return p.Replica == intended && intended != plan.NoReplica || p.Running && (p.Replica == plan.NoReplica || known && p.Replica == last)
 	})
 }
 
@@ -151,12 +152,12 @@ func (j *judge) orphan(name string, c ClusterObservation, intended int) {
 	if stale || j.oldest.Sub(since) < j.grace.Orphaned {
 		return
 	}
-	o := Orphan{Cluster: name, Since: since, Intended: intended, Last: NoReplica, Apps: c.Apps, Why: NotTaken}
+	o := Orphan{Cluster: name, Since: since, Intended: intended, Last: plan.NoReplica, Apps: c.Apps, Why: NotTaken}
 	if last, had := j.memory.Last[name]; had {
 		o.Last = last
 	}
 	switch {
-	case intended == NoReplica:
+	case intended == plan.NoReplica:
 		o.Why = NotPlanned
 	case !slices.ContainsFunc(j.observation.Pods, func(p PodObservation) bool { return p.Replica == intended }):
 		o.Why = NoPod

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -131,7 +132,7 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 		"its replica has no pod": {apps: Applications{serverA: 3}, intended: 4, looks: []look{
 			{0, []PodReport{has(0), without(1)}, "owners [0] live [0]"}, {minute, both, nobodyHasIt}, {3 * minute, both, nobodyHasIt + "; orphaned NoPod after 1m0s, intended 4, last 0"},
 		}},
-		"the plan does not know it": {apps: Applications{serverA: 3}, intended: NoReplica, looks: []look{
+		"the plan does not know it": {apps: Applications{serverA: 3}, intended: plan.NoReplica, looks: []look{
 			{0, both, nobodyHasIt}, {3 * minute, both, nobodyHasIt + "; orphaned NotPlanned after 0s, intended -1, last -1"},
 		}},
 		"it never had Applications, as far as is seen": {looks: []look{
@@ -171,7 +172,7 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 			{time.Hour, []PodReport{stopped(0), without(1)}, nobodyHasIt + "; orphaned NotTaken after 1m0s, intended 1, last 0"},
 		}},
 		"a pod without a slot is silent, and may have it": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{without(1), silent(NoReplica, false)}, nobodyHasIt}, {time.Hour, []PodReport{without(1), silent(NoReplica, false)}, nobodyHasIt},
+			{0, []PodReport{without(1), silent(plan.NoReplica, false)}, nobodyHasIt}, {time.Hour, []PodReport{without(1), silent(plan.NoReplica, false)}, nobodyHasIt},
 		}},
 		"all pods are silent: nothing is known": {apps: Applications{serverA: 3}, looks: []look{
 			{0, both, nobodyHasIt}, {time.Hour, []PodReport{silent(0, true), silent(1, true)}, nobodyHasIt}, {2 * time.Hour, []PodReport{silent(0, false), silent(1, false)}, nobodyHasIt},
@@ -221,7 +222,7 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 			if test.intended == 0 {
 				test.intended = 1
 			}
-			intended := func(string) (int, bool) { return test.intended, test.intended != NoReplica }
+			intended := func(string) (int, bool) { return test.intended, test.intended != plan.NoReplica }
 			var memory Memory
 			for i, look := range test.looks {
 				now := noon().Add(look.after)
@@ -299,7 +300,7 @@ func TestFaultsAreSaidInASentence(t *testing.T) {
 	for want, got := range map[string]string{
 		`nobody reconciles cluster "prod" since 2026-03-01T12:00:00Z: replica 3 does not have it, replica 1 had it before; 1 Application waits`: Orphan{"prod", noon(), NotTaken, 3, 1, 1}.Message(),
 		`nobody reconciles cluster "prod" since 2026-03-01T12:00:00Z: replica 3 has no pod; 12 Applications wait`:                               Orphan{"prod", noon(), NoPod, 3, 3, 12}.Message(),
-		`nobody reconciles cluster "prod" since 2026-03-01T12:00:00Z: the plan does not know it`:                                                Orphan{"prod", noon(), NotPlanned, NoReplica, NoReplica, Unknown}.Message(),
+		`nobody reconciles cluster "prod" since 2026-03-01T12:00:00Z: the plan does not know it`:                                                Orphan{"prod", noon(), NotPlanned, plan.NoReplica, plan.NoReplica, Unknown}.Message(),
 		`cluster "prod" is reconciled by 2 pods at once since 2026-03-01T12:00:00Z: ac-0, ac-1`:                                                 Doubled{"prod", noon(), []int{0, 1}, []string{"ac-0", "ac-1"}}.Message(),
 	} {
 		if diff := cmp.Diff(want, got); diff != "" {

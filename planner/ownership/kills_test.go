@@ -30,13 +30,6 @@ type vector struct {
 	In, Out json.RawMessage
 }
 
-// differ are those of which ours says otherwise, and why.
-var differ = map[string]string{
-	"hvpa/event/05":    "a kill counts before its container has begun again, so that nobody counts restarts",
-	"hvpa/override/04": "a kill counts before its container has begun again, so that nobody counts restarts",
-	"hvpa/override/07": "only a node says how a container ended: a pod of which that is known has one",
-}
-
 // TestTheKillsOfHVPA runs HVPA's vectors of OOM kills through what is built: the pod's status is read (List), and a kill is taken for
 // one where a growth that waits is let through for it (resize.Decide).
 func TestTheKillsOfHVPA(t *testing.T) {
@@ -51,12 +44,7 @@ func TestTheKillsOfHVPA(t *testing.T) {
 		t.Run(v.ID, func(t *testing.T) {
 			var out struct{ OOM, SetsOverride bool }
 			read(t, v.Out, &out)
-			got, want := run(t, v.In), out.OOM || out.SetsOverride
-			why, differs := differ[v.ID]
-			switch {
-			case differs && got == want:
-				t.Errorf("it is answered as HVPA does, and not otherwise since %s", why)
-			case !differs && got != want:
+			if got, want := run(t, v.In), out.OOM || out.SetsOverride; got != want {
 				t.Errorf("answered: %t, want %t", got, want)
 			}
 		})

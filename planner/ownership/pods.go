@@ -143,7 +143,7 @@ func (c *Controllers) number(p Controller, target plan.Target, now time.Time) Co
 		p.Replica, p.Claimed = 0, true
 		return p
 	}
-	p.Replica = NoReplica
+	p.Replica = plan.NoReplica
 	if i := slices.IndexFunc(c.Claims, func(claim Claim) bool { return claim.Controller == p.Name }); i >= 0 {
 		p.Replica, p.Claimed = c.Claims[i].Shard, c.Claims[i].fresh(c.Patience, now)
 	}

@@ -53,7 +53,7 @@ func (o owners) of(p *corev1.Pod) bool {
 	}
 	if o.target.Kind != plan.Deployment {
 		ours := o.uid == "" || string(ref.UID) == o.uid
-		return ours && ref.Kind == plan.StatefulSet && ref.Name == o.target.Name && ordinal(p.Name, ref.Name) != NoReplica
+		return ours && ref.Kind == plan.StatefulSet && ref.Name == o.target.Name && ordinal(p.Name, ref.Name) != plan.NoReplica
 	}
 	hash := p.Labels["pod-template-hash"]
 	if ref.Kind != "ReplicaSet" || hash == "" || ref.Name != o.target.Name+"-"+hash {
@@ -85,7 +85,7 @@ func ordinal(pod, set string) int {
 	digits, found := strings.CutPrefix(pod, set+"-")
 	n, err := strconv.Atoi(digits)
 	if !found || err != nil || strconv.Itoa(n) != digits || n < 0 || n >= plan.ReplicaLimit {
-		return NoReplica
+		return plan.NoReplica
 	}
 	return n
 }
@@ -113,7 +113,9 @@ func fromPod(p *corev1.Pod, container string) Controller {
 			}
 			c.Restarts = int(s.RestartCount)
 			c.RestartedAt = lastRestart(s)
-			c.KilledAt, c.OOMKilled = lastKill(s)
+			if p.Spec.NodeName != "" { // only a node says how a container ended
+				c.KilledAt, c.OOMKilled = lastKill(s)
+			}
 		}
 	}
 	return c
@@ -156,10 +158,10 @@ func lastRestart(s *corev1.ContainerStatus) time.Time {
 }
 
 // lastKill says whether memory ended the container last, and when. That is not when it began again: a pod that is
-// backed off does so up to 5 minutes later.
+// backed off does so up to 5 minutes later. Whoever tells of an end before this container has counted a restart.
 func lastKill(s *corev1.ContainerStatus) (at time.Time, oom bool) {
 	ended := s.State.Terminated
-	if ended == nil {
+	if ended == nil && s.RestartCount > 0 {
 		ended = s.LastTerminationState.Terminated
 	}
 	if ended == nil || ended.Reason != oomKilled {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -37,7 +38,7 @@ func drawReports(t *rapid.T, now time.Time) []PodReport {
 	reports := make([]PodReport, rapid.IntRange(0, 4).Draw(t, "pods"))
 	for i := range reports {
 		r := PodReport{Controller: running(fmt.Sprintf("ac-%d", i), "")}
-		r.Replica = rapid.SampledFrom([]int{NoReplica, 0, 1, 2, i}).Draw(t, "replica")
+		r.Replica = rapid.SampledFrom([]int{plan.NoReplica, 0, 1, 2, i}).Draw(t, "replica")
 		r.Ready = rapid.IntRange(0, 3).Draw(t, "ready") > 0
 		r.Running = rapid.IntRange(0, 5).Draw(t, "running") > 0
 		if rapid.IntRange(0, 5).Draw(t, "silent") == 0 || !r.Running {
@@ -122,7 +123,7 @@ func mustBeOrphan(t *rapid.T, o Orphan, reports []PodReport, c ClusterObservatio
 			ready++
 		}
 		there = there || r.Replica == replica
-		if !r.Answered() && (r.Ready || planned && r.Replica == replica || r.Running && r.Replica == NoReplica) {
+		if !r.Answered() && (r.Ready || planned && r.Replica == replica || r.Running && r.Replica == plan.NoReplica) {
 			t.Fatalf("%q is called orphaned although pod %q did not answer", o.Cluster, r.Name)
 		}
 		if r.Answered() && r.Servers[c.Server].Apps > 0 {

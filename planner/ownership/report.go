@@ -8,9 +8,6 @@ import (
 	"ballast/planner/observed"
 )
 
-// NoReplica is the replica of a pod that holds no slot: a Deployment's pod that has claimed none.
-const NoReplica = -1
-
 // Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
 type Controller struct {
 	observed.Pod

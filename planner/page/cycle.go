@@ -9,7 +9,6 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 	"ballast/planner/size"
 	"ballast/planner/status"
 )
@@ -135,7 +134,7 @@ func cycleClusters(out cycle.Outcome) Clusters {
 	for i, c := range out.Fleet.Clusters[:t.bound(len(out.Fleet.Clusters))] {
 		id := c.Shard.ID
 		row := ClusterRow{Name: name(id), Called: name(c.Shard.Name), Server: serverOf(c.Shard), At: "-", Load: "-", Share: "-", Later: i >= shownRows}
-		if replica, ok := at[id]; ok && replica != sharding.Nobody {
+		if replica, ok := at[id]; ok && replica != plan.NoReplica {
 			row.At = strconv.Itoa(replica)
 		}
 		if i < len(out.Loads) {

@@ -12,7 +12,6 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/compare"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 	"ballast/planner/status"
 )
 
@@ -22,7 +21,7 @@ const most = 1000
 // known is a cluster with where it is and what becomes of it.
 type known struct {
 	plan.Shard
-	at   int // sharding.Nobody: nowhere
+	at   int // plan.NoReplica: nowhere
 	load plan.Load
 	planned, gone,
 	pinned bool
@@ -64,7 +63,7 @@ func sceneOf(f Fleet) scene {
 	p := f.Document.Plan
 	if p == nil {
 		for _, c := range f.Clusters {
-			s.clusters = append(s.clusters, known{Shard: c, at: sharding.Nobody})
+			s.clusters = append(s.clusters, known{Shard: c, at: plan.NoReplica})
 		}
 		slices.SortFunc(s.clusters, func(a, b known) int { return plan.CompareShards(a.Shard, b.Shard) })
 		return s
@@ -116,7 +115,7 @@ func knownOf(v *plan.View, f Fleet) []known {
 		row, planned := v.Plan.Clusters[n]
 		_, there := shards[n]
 		_, pinned := f.Pins[n]
-		c := known{Shard: names[n], at: sharding.Nobody, load: max(plan.LoadOf(row.Load), 0), planned: planned, gone: f.Clusters != nil && !there,
+		c := known{Shard: names[n], at: plan.NoReplica, load: max(plan.LoadOf(row.Load), 0), planned: planned, gone: f.Clusters != nil && !there,
 			pinned: pinned || row.Pinned, move: moves[n], faults: faults[n], apart: f.Apart[n]}
 		if at, _, ok := v.Effective(n); ok && at >= 0 && at < most {
 			c.at = at
@@ -182,7 +181,7 @@ func (c known) marks(pins plan.Pins) []Mark {
 }
 
 func moved(m cycle.Move) string {
-	if m.From == sharding.Nobody {
+	if m.From == plan.NoReplica {
 		return fmt.Sprintf("to replica %d", m.To)
 	}
 	return fmt.Sprintf("replica %d to %d", m.From, m.To)

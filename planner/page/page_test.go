@@ -265,7 +265,7 @@ func written(text func() string) page.Fleet {
 	s := f.Status
 	s.Leader, s.FailoverHeld, s.Rollout.Stage, s.Rollout.Waits = word(), word(), plan.Stage(word()), word()
 	for i := range s.Conditions {
-		s.Conditions[i] = status.Condition{Type: status.Type(word()), Status: status.State(word()), Reason: status.Reason(word()), Message: word()}
+		s.Conditions[i] = status.Condition{Type: status.Type(word()), Status: status.State(word()), Reason: status.ConditionReason(word()), Message: word()}
 	}
 	s.Unwell = []status.Unwell{{Replica: 0, Message: word()}}
 	s.Problems = []problem.Problem{{Phase: problem.Phase(word()), Kind: word(), Message: word(), Keeps: true}}

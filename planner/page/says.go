@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/decisions"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -211,6 +212,9 @@ func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, 
 		}
 		if b.From != "" {
 			what += " instead of " + b.From
+		}
+		if b.Resource == resize.ResourceClusters {
+			what = "Levelling: " + plural(int(b.By()), "move")
 		}
 		times := lastedFor(b.Since, now)
 		if b.Until.After(now) {

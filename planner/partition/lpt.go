@@ -19,16 +19,20 @@ import (
 //
 // It takes O(N log N), and O(R) more for each unit of several clusters that the cap keeps off the least loaded replica.
 func LPT(items []Item, b Bounds) (Partition, error) {
-	heaviest, err := check(items, b)
+	if _, err := check(items, b); err != nil {
+		return Partition{}, err
+	}
+	order, err := HeaviestFirst(items)
 	if err != nil {
 		return Partition{}, err
 	}
-	if b.Capacity == 0 {
-		b.Capacity = heaviest
-	}
-	order, err := heaviestFirst(items)
-	if err != nil {
-		return Partition{}, err
+	return LPTOf(items, order, b), nil
+}
+
+// LPTOf is LPT of items that NewFrame takes, ranked by HeaviestFirst.
+func LPTOf(items []Item, order []Ranked, b Bounds) Partition {
+	if b.Capacity == 0 && len(order) > 0 {
+		b.Capacity = items[order[0].Item].Load
 	}
 	pinned, top := highestPin(items)
 	if held := min(b.Held, b.MaxReplicas); held > pinned {
@@ -38,14 +42,14 @@ func LPT(items []Item, b Bounds) (Partition, error) {
 		count := max(min(b.Fixed, b.MaxReplicas), pinned)
 		p := pack(items, order, b, span{open: count, most: count, because: FixedReplicas})
 		p.lost = append(fixedLost(b, pinned, top), p.lost...)
-		return p.partition(), nil
+		return p.partition()
 	}
 	p := fewest(items, order, b, pinned)
 	least := max(b.MinReplicas, 1)
 	if p.count() < least || p.count() == b.MaxReplicas && p.makespan() > b.Capacity {
 		p = spread(p, items, order, b, max(p.count(), least))
 	}
-	return p.partition(), nil
+	return p.partition()
 }
 
 // fewest opens replicas as the load asks for them. More capacity can take more replicas (an anomaly of packing in
@@ -77,8 +81,9 @@ func spread(p *packing, items []Item, order []Ranked, b Bounds, count int) *pack
 	return p
 }
 
-// heaviestFirst refuses two items that nothing tells apart: the plan would depend on their order in the input.
-func heaviestFirst(items []Item) ([]Ranked, error) {
+// HeaviestFirst ranks items by load, those of one load by ID. It refuses two items that nothing tells apart: the plan
+// would depend on their order in the input.
+func HeaviestFirst(items []Item) ([]Ranked, error) {
 	order := make([]Ranked, len(items))
 	for i := range items {
 		order[i] = Ranked{^uint64(items[i].Load), int32(i)}

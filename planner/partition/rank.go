@@ -1,6 +1,9 @@
 package partition
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Ranked is an item's place with what it is ranked by, kept together for the sort's sake.
 type Ranked struct {
@@ -8,26 +11,29 @@ type Ranked struct {
 	Item int32
 }
 
+// digit is how many bits one has: of 8 and 11, too, it is the quickest for a thousand to a hundred thousand loads.
+const digit = 9
+
 // Rank sorts by key, and those with one key by tie. It goes digit by digit, the last first, and leaves out digits that all have alike:
 // comparisons of thousands of loads would take most of a partition's time.
 func Rank(all []Ranked, tie func(a, b int32) int) {
-	const bits = 8
+	differs := uint64(0)
+	for i := range all {
+		differs |= all[i].Key ^ all[0].Key
+	}
 	from, to := all, make([]Ranked, len(all))
-	for shift := 0; shift < 64; shift += bits {
-		var starts [1<<bits + 1]int
-		digit := func(r Ranked) int { return int(r.Key>>shift) & (1<<bits - 1) }
-		for _, r := range from {
-			starts[digit(r)+1]++
-		}
-		if slices.Contains(starts[:], len(all)) {
-			continue
+	for at := 0; differs>>at != 0; at += digit {
+		at += bits.TrailingZeros64(differs >> at) // all have these alike
+		var starts [1<<digit + 1]int32
+		for i := range from {
+			starts[from[i].Key>>at%(1<<digit)+1]++
 		}
 		for d := 1; d < len(starts); d++ {
 			starts[d] += starts[d-1]
 		}
-		for _, r := range from {
-			d := digit(r)
-			to[starts[d]] = r
+		for i := range from {
+			d := from[i].Key >> at % (1 << digit)
+			to[starts[d]] = from[i]
 			starts[d]++
 		}
 		from, to = to, from

@@ -52,11 +52,11 @@ func medians(b *testing.B, clusters int, seeds bool) map[string]float64 {
 		"plain": func() { prototype(names, loads) },
 		"LPT":   func() { lpt(b, in, unbounded) },
 		"fresh": func() {
-			_, err := fresh.Plan(constraint.Problem{Items: in, Bounds: unbounded}, fresh.Options{})
+			_, err := fresh.Plan(constraint.Question{Items: in, Bounds: unbounded}, fresh.Options{})
 			must(err)
 		},
 		"sticky": func() {
-			_, err := sticky.Plan(constraint.Problem{Items: moved, Bounds: partition.Bounds{MaxReplicas: 1 << 20, Capacity: full}, Now: now.Of, Replicas: now.Replicas}, sticky.Options{})
+			_, err := sticky.Plan(constraint.Question{Items: moved, Bounds: partition.Bounds{MaxReplicas: 1 << 20, Capacity: full}, Now: now.Of, Replicas: now.Replicas}, sticky.Options{})
 			must(err)
 		},
 	}

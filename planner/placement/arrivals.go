@@ -20,6 +20,10 @@ type Arrivals struct {
 	view    *plan.View
 	servers map[string]int // the replica of the rows with a server
 	rows    map[string]int // how many there are
+	carried []plan.Load    // by replica
+	total   plan.Load      // of all
+	each    plan.Load      // what a cluster carries of which nothing is known
+	most    plan.Load      // up to which those that Took counts fill a replica; 0: any load
 	weights []float64
 	places  []int        // that the rows leave of the most clusters; nil: any number
 	closed  map[int]bool // cordoned
@@ -50,6 +54,7 @@ func readGroups(p plan.Plan) (groups []group) {
 func NewArrivals(v *plan.View) *Arrivals {
 	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)), rows: make(map[string]int, len(v.Plan.Clusters)),
 		closed: setOf(v.Plan.Cordoned), full: setOf(v.Plan.Full), groups: readGroups(v.Plan)}
+	a.count()
 	a.weigh()
 	for name, row := range v.Plan.Clusters {
 		if row.Server == "" {
@@ -121,7 +126,7 @@ func (a *Arrivals) Place(server string, current int, groups []string) int {
 		}
 		alone := func(replica int) bool { return may(replica) && !apart[replica] }
 		for _, allowed := range []func(int) bool{alone, may} {
-			if replica := a.rendezvous(server, allowed); replica != NoReplica {
+			if replica := a.rendezvous(server, allowed); replica != plan.NoReplica {
 				return replica
 			}
 		}
@@ -146,19 +151,31 @@ func (a *Arrivals) AllFull() bool {
 	return true
 }
 
+// FillTo bounds by load how many of those that Took counts a replica takes while another one has room; 0 bounds nothing.
+func (a *Arrivals) FillTo(most plan.Load) { a.most = most }
+
 // Took counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to each other, and
 // the next Secret of its server joins it.
 func (a *Arrivals) Took(server string, replica int) {
 	hash := plan.ServerHash(server)
-	if _, known := a.servers[hash]; !known && server != "" {
+	_, known := a.servers[hash]
+	if !known && server != "" {
 		a.servers[hash] = replica
 	}
-	if a.places == nil || replica < 0 || replica >= len(a.places) {
+	if replica < 0 || replica >= len(a.carried) {
 		return
 	}
-	if a.places[replica]--; a.places[replica] <= 0 {
+	if a.places != nil {
+		a.places[replica]--
+	}
+	if !known {
+		a.carried[replica], a.total = a.carried[replica].Plus(a.each), a.total.Plus(a.each)
+	}
+	many := a.places != nil && a.places[replica] <= 0
+	if much := a.most > 0 && a.carried[replica].Plus(a.each) > a.most; many || much {
 		a.full[replica] = true
 	}
+	a.weigh()
 }
 
 // Groups are those of the plan that a Secret's labels put it in, by name.
@@ -194,7 +211,7 @@ func (a *Arrivals) asks(groups []string) (apart map[int]bool, beside []int) {
 // rendezvous gives each replica the score -w/ln(u), u in (0,1) hashed from server and replica; the highest wins, so
 // that a replica is chosen with probability w/sum(w) and nothing has to be remembered.
 func (a *Arrivals) rendezvous(server string, may func(replica int) bool) int {
-	best, bestScore := NoReplica, math.Inf(-1)
+	best, bestScore := plan.NoReplica, math.Inf(-1)
 	for replica, w := range a.weights {
 		if !may(replica) {
 			continue
@@ -224,45 +241,60 @@ func mix(x uint64) uint64 {
 // those of one burst do not all find its last place.
 const aBurst = 50
 
-// weigh weighs each replica by what it carries below twice the mean, the bound that a burst of new clusters must
-// keep. Where no row has a load yet, clusters count instead. A full replica keeps 1/64 of the mean: rows are as old as
-// their decision, and no replica may be shut for good.
-func (a *Arrivals) weigh() {
+// count adds up what replicas carry. A row without a load is of a cluster that is not measured yet: it carries the mean of those that
+// carry any. Where no row has a load, clusters count instead.
+func (a *Arrivals) count() {
 	v := a.view
 	n := v.Stable()
-	carried, clusters := make([]plan.Load, n), make([]plan.Load, n)
-	var total plan.Load
+	carried, clusters, unknown := make([]plan.Load, n), make([]plan.Load, n), make([]plan.Load, n)
+	var loaded plan.Load
 	for name, row := range v.Plan.Clusters {
 		replica, _, _ := v.Effective(name)
 		if replica >= n {
 			replica = 0 // Argo CD takes a shard beyond the replicas for shard 0
 		}
-		load := plan.LoadOf(row.Load)
+		load := max(plan.LoadOf(row.Load), 0)
 		carried[replica] = carried[replica].Plus(load) // integers: the sum does not depend on the map's order
-		total = total.Plus(load)
+		a.total = a.total.Plus(load)
 		clusters[replica]++
+		switch {
+		case load > 0:
+			loaded++
+		case row.Load == "":
+			unknown[replica]++
+		}
 	}
-	if total == 0 {
-		carried, total = clusters, plan.Load(len(v.Plan.Clusters))
+	if a.total == 0 {
+		a.carried, a.total, a.each = clusters, plan.Load(len(v.Plan.Clusters)), 1
+	} else {
+		a.carried, a.each = carried, a.total/loaded
+		for replica, of := range unknown {
+			for range of {
+				a.carried[replica], a.total = a.carried[replica].Plus(a.each), a.total.Plus(a.each)
+			}
+		}
 	}
-	mean := max(float64(total)/float64(n), 1)
-	a.weights = make([]float64, n)
-	for i, c := range carried {
-		a.weights[i] = max(2*mean-float64(c), mean/64)
+	if most := v.Plan.MaxClusters; most > 0 {
+		a.places = make([]int, n)
+		for i, has := range clusters {
+			a.places[i] = most - int(has)
+		}
 	}
-	a.countPlaces(clusters)
 }
 
-// countPlaces counts what the rows leave of the most clusters. Full, which the planner counts with all that has no row, says who takes
-// none; what is left says how many of a burst come.
-func (a *Arrivals) countPlaces(clusters []plan.Load) {
-	most := a.view.Plan.MaxClusters
-	if most <= 0 {
-		return
-	}
-	a.places = make([]int, len(clusters))
-	for i, n := range clusters {
-		a.places[i] = most - int(n)
-		a.weights[i] *= float64(min(max(a.places[i], 1), aBurst)) / aBurst
+// weigh weighs each replica by what it carries below twice the mean, the bound that a burst of new clusters must
+// keep. A full replica keeps 1/64 of the mean: rows are as old as their decision, and no replica may be shut for good.
+//
+// Of the most clusters, what the rows leave says how many of a burst come; Full, which the planner counts with all that has no row,
+// says who takes none.
+func (a *Arrivals) weigh() {
+	n := len(a.carried)
+	mean := max(float64(a.total)/float64(n), 1)
+	a.weights = make([]float64, n)
+	for i, c := range a.carried {
+		a.weights[i] = max(2*mean-float64(c), mean/64)
+		if a.places != nil {
+			a.weights[i] *= float64(min(max(a.places[i], 1), aBurst)) / aBurst
+		}
 	}
 }

@@ -1,10 +1,14 @@
 package placement
 
-import "testing"
+import (
+	"testing"
+
+	"ballast/planner/plan"
+)
 
 // TestAFullNodeComesLastOfWhatMayReceiveAlike: before another rule is broken for it, the replica on a full node receives.
 func TestAFullNodeComesLastOfWhatMayReceiveAlike(t *testing.T) {
-	unit := Unit{Names: []string{"a"}, Load: 1, Home: NoReplica}
+	unit := Unit{Names: []string{"a"}, Load: 1, Home: plan.NoReplica}
 	open := func(b Bin) Bin { b.Open = true; return b }
 	for name, test := range map[string]struct {
 		bins   []Bin

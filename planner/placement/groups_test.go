@@ -121,7 +121,7 @@ func TestArrivalsKeepOffCordonsAndTheirGroup(t *testing.T) {
 	places := func(groups ...string) map[int]bool {
 		at := map[int]bool{}
 		for i := range 200 {
-			at[a.Place(fmt.Sprint("https://new-", i), NoReplica, groups)] = true
+			at[a.Place(fmt.Sprint("https://new-", i), plan.NoReplica, groups)] = true
 		}
 		return at
 	}
@@ -132,11 +132,11 @@ func TestArrivalsKeepOffCordonsAndTheirGroup(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if at := a.Place("https://a", NoReplica, []string{"hubs"}); at != 1 {
+	if at := a.Place("https://a", plan.NoReplica, []string{"hubs"}); at != 1 {
 		t.Errorf("a second Secret of a known server went to %d, and the first is on 1", at)
 	}
 	p.Cordoned, p.Groups["hubs"] = []int{0, 1, 2, 3}, plan.ClusterGroup{Apart: "tier=hub", At: []int{0, 1, 2, 3}}
-	if at := NewArrivals(plan.NewView(p, nil)).Place("https://x", NoReplica, []string{"hubs"}); at < 0 || at > 3 {
+	if at := NewArrivals(plan.NewView(p, nil)).Place("https://x", plan.NoReplica, []string{"hubs"}); at < 0 || at > 3 {
 		t.Errorf("a new cluster has no replica where all are cordoned: %d", at)
 	}
 }

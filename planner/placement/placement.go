@@ -11,9 +11,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// NoReplica stands where there is no replica, or none that anybody chose.
-const NoReplica = -1
-
 // Unit is clusters that move together: Argo CD cannot tell the Secrets of one server apart. Names is ascending and not
 // empty; a unit with a Home goes there, whatever that replica carries. Apart are the groups of which no two share a
 // replica.
@@ -122,16 +119,16 @@ func Place(units []Unit, bins []Bin, p Policy) []Placed {
 	bins, placed := slices.Clone(bins), make([]Placed, len(units))
 	order := make([]int, len(units))
 	for i := range order {
-		order[i], placed[i].To = i, NoReplica
+		order[i], placed[i].To = i, plan.NoReplica
 	}
 	slices.SortFunc(order, func(a, b int) int { return units[a].Heavier(units[b]) })
 	home := func(u Unit, _ []Bin) int { return u.Home }
 	for _, choose := range []func(Unit, []Bin) int{home, p.fullest, p.lightest} {
 		for _, i := range order {
-			if placed[i].To != NoReplica {
+			if placed[i].To != plan.NoReplica {
 				continue
 			}
-			if to := choose(units[i], bins); to != NoReplica {
+			if to := choose(units[i], bins); to != plan.NoReplica {
 				crowds, holds := bins[to].Crowds(units[i]), p.Holds(bins[to], units[i])
 				bins[to] = bins[to].Take(units[i])
 				placed[i] = Placed{To: to, Fits: p.fits(bins[to]) && holds, Crowds: crowds, Starves: !holds}
@@ -160,7 +157,7 @@ func (p Policy) lightest(u Unit, bins []Bin) int {
 	allowed := []func(Bin) bool{apart(room), apart(may), room, may}
 	for _, allows := range allowed {
 		holds := func(b Bin) bool { return allows(b) && p.Holds(b, u) }
-		if to := best(bins, holds, lighter); to != NoReplica {
+		if to := best(bins, holds, lighter); to != plan.NoReplica {
 			return to
 		}
 	}
@@ -184,18 +181,18 @@ func (p Policy) roomiest(bins []Bin, allowed []func(Bin) bool) int {
 		less := func(a, b Bin) bool {
 			return cmp.Or(crampedLast(a, b), cmp.Compare(a.Memory, b.Memory), a.Compare(b)) < 0
 		}
-		if to := best(bins, allows, less); to != NoReplica {
+		if to := best(bins, allows, less); to != plan.NoReplica {
 			return to
 		}
 	}
-	return NoReplica
+	return plan.NoReplica
 }
 
 // best is the replica that comes first of those that may receive; of two alike the lower number.
 func best(bins []Bin, may func(Bin) bool, before func(a, b Bin) bool) int {
-	best := NoReplica
+	best := plan.NoReplica
 	for replica, b := range bins {
-		if may(b) && (best == NoReplica || before(b, bins[best])) {
+		if may(b) && (best == plan.NoReplica || before(b, bins[best])) {
 			best = replica
 		}
 	}

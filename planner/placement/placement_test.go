@@ -11,7 +11,7 @@ import (
 
 // unit is one cluster that goes anywhere.
 func unit(name string, load plan.Load) Unit {
-	return Unit{Names: []string{name}, Load: load, Home: NoReplica}
+	return Unit{Names: []string{name}, Load: load, Home: plan.NoReplica}
 }
 
 func twins(load plan.Load, home int, names ...string) Unit {
@@ -60,7 +60,7 @@ func TestPlace(t *testing.T) {
 		"nothing": {want: []Placed{}},
 		"no replica at all": {
 			units: []Unit{unit("a", 1)},
-			want:  []Placed{{NoReplica, false, false, false}},
+			want:  []Placed{{plan.NoReplica, false, false, false}},
 		},
 		"what fits goes to the fullest that may carry it": {
 			units:  []Unit{unit("a", 3)},
@@ -81,7 +81,7 @@ func TestPlace(t *testing.T) {
 			want:   []Placed{{1, true, false, false}, {0, true, false, false}},
 		},
 		"of two as heavy the larger, then by name": {
-			units:  []Unit{unit("c", 2), unit("a", 2), twins(2, NoReplica, "x", "y")},
+			units:  []Unit{unit("c", 2), unit("a", 2), twins(2, plan.NoReplica, "x", "y")},
 			bins:   []Bin{open(3, 1), open(2, 1), open(1, 1)},
 			policy: Policy{Capacity: 5},
 			want:   []Placed{{2, true, false, false}, {1, true, false, false}, {0, true, false, false}},
@@ -122,7 +122,7 @@ func TestPlace(t *testing.T) {
 			want:   []Placed{{1, false, false, false}},
 		},
 		"the cap counts every Secret of a server": {
-			units:  []Unit{twins(1, NoReplica, "a", "b")},
+			units:  []Unit{twins(1, plan.NoReplica, "a", "b")},
 			bins:   []Bin{open(0, 1), open(5, 0)},
 			policy: Policy{MaxClusters: 2},
 			want:   []Placed{{1, false, false, false}},
@@ -248,7 +248,7 @@ func TestSettle(t *testing.T) {
 		},
 		"no replica at all": {
 			clusters: []Cluster{stands("a", "", 0)},
-			want:     []int{NoReplica},
+			want:     []int{plan.NoReplica},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,9 +50,9 @@ func Group(n int, server func(i int) string) [][]int {
 // Home is the replica that all clusters of one server belong on: that of the firmest of those whose replica counts, of
 // several the first. NoReplica: no replica of theirs counts.
 func Home(clusters []Cluster, counts func(replica int) bool) int {
-	home, firmest := NoReplica, Follows
+	home, firmest := plan.NoReplica, Follows
 	for _, c := range clusters {
-		if counts(c.At) && (home == NoReplica || c.Claim > firmest) {
+		if counts(c.At) && (home == plan.NoReplica || c.Claim > firmest) {
 			home, firmest = c.At, c.Claim
 		}
 	}
@@ -73,7 +73,7 @@ func Settle(clusters []Cluster, bins []Bin, p Policy) []int {
 			members = pick(clusters, group)
 		}
 		home := Home(members, counts)
-		if home == NoReplica {
+		if home == plan.NoReplica {
 			units, homeless = append(units, unitOf(members)), append(homeless, group)
 			continue
 		}
@@ -101,7 +101,7 @@ func pick(clusters []Cluster, group []int) []Cluster {
 }
 
 func unitOf(clusters []Cluster) Unit {
-	u := Unit{Home: NoReplica}
+	u := Unit{Home: plan.NoReplica}
 	for _, c := range clusters {
 		u = u.With(c.Name, c.Load).Taking(c.Memory)
 		u.Apart = Joined(u.Apart, c.Apart)

@@ -22,7 +22,7 @@ const (
 	AnnotationDecidedBy = Group + "/decided-by" // the leader's pod
 	AnnotationReason    = Group + "/reason"     // what changed, in words
 	AnnotationStage     = Group + "/stage"      // of a rollout that is under way
-	AnnotationBlocked   = Group + "/blocked"    // sizes that would change, and why they do not; absent while none waits
+	AnnotationBlocked   = Group + "/blocked"    // changes that are wanted, and why they wait; absent while none does
 	AnnotationDigest    = Group + "/digest"     // sha256 of data.plan, by which a webhook tells a broken edit
 	AnnotationMAC       = Group + "/mac"        // proves to the next leader that a planner wrote data.plan
 

@@ -12,6 +12,9 @@ import (
 // InClusterServer is the server URL under which Argo CD knows the cluster it runs in.
 const InClusterServer = "https://kubernetes.default.svc"
 
+// NoReplica stands for a replica where there is none: nobody has the cluster, or nobody chose where it goes.
+const NoReplica = -1
+
 // Shard is a destination cluster. ID is the name of its Secret, Name the cluster's own name (data.name).
 type Shard struct {
 	UID       string `json:"uid,omitempty"`
@@ -89,8 +92,8 @@ type Resources struct {
 	Limits   map[string]string `json:"limits,omitempty"`
 }
 
-// Row says which replica owns a cluster. Load is the load at that decision; Server a short hash of the server URL, by
-// which a re-created or renamed Secret finds its replica again.
+// Row says which replica owns a cluster. Load is the load at that decision, empty while nothing is known of it; Server a short hash of
+// the server URL, by which a re-created or renamed Secret finds its replica again.
 type Row struct {
 	Replica int    `json:"replica"`
 	Load    string `json:"load,omitempty"`
@@ -106,7 +109,7 @@ const (
 	Assigning  Stage = "Assigning"  // every Secret gets its replica
 	Scaling    Stage = "Scaling"    // replicas or env become what the rollout wants
 	Restarting Stage = "Restarting" // every pod restarts, where that was asked for
-	Reverting  Stage = "Reverting"  // the way back of a stage that passed its deadline
+	Reverting  Stage = "Reverting"  // the way back of a stage that passed its deadline: of a wave, or of counts (TakesWaveBack)
 	Draining   Stage = "Draining"   // x0y: no replica runs
 	Restoring  Stage = "Restoring"  // x0y: the replicas come back
 	Moving     Stage = "Moving"     // live: a wave of clusters changes its replica

@@ -9,7 +9,7 @@ type View struct {
 
 // NewView keeps the plan and the pins: neither may change afterwards.
 func NewView(p Plan, pins Pins) *View {
-	return &View{Plan: p, pins: pins, stable: stableReplicas(p)}
+	return &View{Plan: p, pins: pins, stable: max(p.Running(), 1)}
 }
 
 // Effective is the one lookup of webhook and planner: the pin if it is below the replicas in force and no x0y rollout
@@ -41,19 +41,21 @@ func (v *View) Stays(replica int) bool { return replica >= 0 && replica < v.stab
 // Stable is the number of replicas that run before, during and after the rollout under way.
 func (v *View) Stable() int { return v.stable }
 
-// stableReplicas is the number of replicas that run before, during and after the rollout under way. New clusters and
+// Running is the number of replicas that run before, during and after the rollout under way. New clusters and
 // pins keep to them, so that none waits for a replica to come or has to leave one that goes. A count of 0 is a stop of
 // x0y, which passes: the other counts say how many there are.
-func stableReplicas(p Plan) int {
+func (p Plan) Running() int {
 	n := p.Replicas
-	if r := p.Rollout; r != nil {
-		for _, other := range []int{r.From.Replicas, r.Replicas} {
-			if n == 0 || other > 0 && other < n {
-				n = other
-			}
+	if p.Rollout == nil {
+		return max(n, 0)
+	}
+	for _, other := range []int{p.Rollout.From.Replicas, p.Rollout.Replicas} {
+		fewer := other > 0 && other < n
+		if n == 0 || fewer {
+			n = other
 		}
 	}
-	return max(n, 1)
+	return max(n, 0)
 }
 
 // Reach is the number of replicas that own the shard of their own number. Pods whose env is absent or at most 1 own
@@ -78,8 +80,13 @@ func (r *Rollout) Stops() bool {
 // Replaces reports whether pods of both ends of a rollout may run: on its way there, and on its way back, but for a
 // wave's, whose clusters go back between pods that stay.
 func (r *Rollout) Replaces() bool {
-	return r.Stage == Scaling || r.Stage == Shrinking || r.Stage == Reverting && len(r.Moves) == 0
+	scales := r.Stage == Scaling || r.Stage == Shrinking
+	return scales || r.Stage == Reverting && !r.TakesWaveBack()
 }
+
+// TakesWaveBack reports which of two ways back Reverting is: a wave's clusters go back, between pods that stay. The other
+// takes the number of replicas and the env back, for which pods come, go or restart.
+func (r *Rollout) TakesWaveBack() bool { return r.Stage == Reverting && len(r.Moves) > 0 }
 
 // Restarts reports whether the stage restarts the pods: Restarting, and another number of replicas in a Deployment,
 // whose pods read spec.replicas once.

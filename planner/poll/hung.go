@@ -4,6 +4,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"ballast/planner/plan"
+	"ballast/planner/poll/promql"
 )
 
 // asked is of which metric and cluster a query asks.
@@ -11,9 +14,10 @@ type asked struct{ metric, id string }
 
 // question is a query for one cluster.
 type question struct {
-	of    asked
-	query string
-	into  *reply
+	of       asked
+	template *promql.Template
+	shard    *plan.Shard
+	into     *reply
 }
 
 // hung remembers which queries had no answer in time when they were asked last, and when that was: the few that hang keep

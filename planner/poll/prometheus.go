@@ -33,9 +33,21 @@ const (
 	// keptSample is what a sample without its key becomes: 48 bytes here, and up to 100 in the index or the report
 	// made of it.
 	keptSample = 150
+	// keptQuestion is what a query for one cluster takes, with the sample that becomes of it: 1,400 clusters may be asked
+	// for by 64 metrics each, 20,000 by thirteen.
+	keptQuestion = 250
+	// patience is what a request has to end in once its time is over: it says then why there is no answer.
+	patience = time.Second
 )
 
 var errTooMany = fmt.Errorf("the answers together would take more than %d MiB of memory: let the queries aggregate by the labels that they are matched by", maxKept>>20)
+
+var (
+	errTooManyQueries = fmt.Errorf("its queries, with all others, would take more than %d MiB of memory: "+
+		"ask for all clusters by one query", maxKept>>20)
+	errTooManyWords = fmt.Errorf("no answer, and the reasons of all queries together would take more than %d MiB of memory", maxKept>>20)
+	errNoAnswer     = errors.New("its answer is no JSON that a Prometheus gives: look at what answers at poll.prometheus.url")
+)
 
 // Querier is what of Prometheus's API is asked.
 type Querier interface {
@@ -61,6 +73,8 @@ type Prometheus struct {
 	http    *http.Client                   // nil where the querier was given
 	querier func(*meter.Allowance) Querier // of one query
 	turn    meter.Turn                     // of large answers
+	slots   chan struct{}                  // of requests, those too that nobody waits for any more
+	budget  func() *promql.Budget          // of a Fetch
 	config  Config
 	hung    hung
 }
@@ -87,18 +101,22 @@ func NewWith(q Querier, c Config) *Prometheus {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), 10*time.Second)
 	c.Within = cmp.Or(max(c.Within, 0), time.Minute)
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
-	return &Prometheus{querier: func(*meter.Allowance) Querier { return q }, turn: meter.NewTurn(), config: c}
+	return &Prometheus{
+		querier: func(*meter.Allowance) Querier { return q }, turn: meter.NewTurn(), slots: make(chan struct{}, 4*c.Concurrency),
+		budget: promql.NewBudget, config: c,
+	}
 }
 
 // Fetch asks for every metric: one query for a fleet metric and one for its age, or one for each cluster that is
 // reconciled. It never fails as a whole: what went wrong stands in the answers. As many timeouts as queries run at once
 // are taken for a Prometheus that hangs, and what was not asked by then is not asked any more; nor is what was not asked
-// within the time of all. So a Fetch ends in time however many clusters there are, and however slow the answers come.
+// within the time of all. So a Fetch ends in time however many clusters there are, however slow the answers come, and
+// whatever keeps a request from ending.
 // What is asked of the whole fleet comes first, and a query for a cluster that timed out before comes last.
 func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.Within, errLate)
 	defer cancel()
-	f := fetch{Prometheus: p, now: now, ages: map[aged]*reply{}}
+	f := fetch{Prometheus: p, now: now, ages: map[aged]*reply{}, templates: p.budget()}
 	f.group.SetLimit(p.config.Concurrency)
 	theirs := f.targets(ctx, metrics)
 	fetched := make([]Fetched, len(metrics))
@@ -121,7 +139,7 @@ func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover
 	}
 	p.hung.last(f.each)
 	for _, q := range f.each {
-		f.ask(ctx, q.query, q.into, single)
+		f.ask(ctx, func() (string, error) { return f.templates.Render(q.template, *q.shard) }, q.into, single)
 	}
 	_ = f.group.Wait() // the errors stand in the answers
 	p.hung.note(f.each, now)
@@ -134,12 +152,13 @@ func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover
 // fetch is one round of queries.
 type fetch struct {
 	*Prometheus
-	now      time.Time
-	group    errgroup.Group
-	timeouts atomic.Int32
-	kept     atomic.Int64 // bytes that the answers leave
-	ages     map[aged]*reply
-	each     []question // of one cluster
+	now       time.Time
+	group     errgroup.Group
+	timeouts  atomic.Int32
+	kept      atomic.Int64 // bytes that the answers leave
+	templates *promql.Budget
+	ages      map[aged]*reply
+	each      []question // of one cluster
 }
 
 // aged is an age query, which several metrics may share: it is asked once.
@@ -148,6 +167,7 @@ type aged struct{ query, label string }
 // reply is what was read of the answer to one query.
 type reply struct {
 	samples  []Sample // of the fleet
+	rows     []row    // of the targets
 	passed   int      // series of the fleet that are passed over, for the length of their label
 	value    float64  // of one cluster
 	found    bool
@@ -161,22 +181,36 @@ var (
 	errLate  = errors.New("not asked in time: the queries before it took too long")
 )
 
+// asText is a query that is written already.
+func asText(query string) func() (string, error) {
+	return func() (string, error) { return query, nil }
+}
+
 // ask sends a query when its turn comes, and reads the answer.
-func (f *fetch) ask(ctx context.Context, query string, into *reply, read func(model.Value, *reply) error) {
+func (f *fetch) ask(ctx context.Context, query func() (string, error), into *reply, read func(model.Value, *reply) error) {
 	f.group.Go(func() error {
 		f.askNow(ctx, query, into, read)
 		return nil
 	})
 }
 
-func (f *fetch) askNow(ctx context.Context, query string, into *reply, read func(model.Value, *reply) error) {
+func (f *fetch) askNow(ctx context.Context, query func() (string, error), into *reply, read func(model.Value, *reply) error) {
 	if int(f.timeouts.Load()) >= f.config.Concurrency {
 		into.err = errHangs
 		return
 	}
+	if err := ended(ctx); err != nil {
+		into.err = err
+		return
+	}
+	text, err := query()
+	if err != nil {
+		into.err = f.words(err)
+		return
+	}
 	bounded, cancel := context.WithTimeout(ctx, f.config.Timeout)
 	defer cancel()
-	got, err := f.answer(bounded, query, read)
+	got, err := f.answer(bounded, text, read)
 	late := errors.Is(context.Cause(ctx), errLate)
 	switch {
 	case err != nil && late:
@@ -184,17 +218,78 @@ func (f *fetch) askNow(ctx context.Context, query string, into *reply, read func
 	case err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded):
 		f.timeouts.Add(1)
 		into.hung = true
-		into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, err)
+		into.err = f.words(fmt.Errorf("no answer within %s: %w", f.config.Timeout, err))
 	case err != nil:
-		into.err = err
+		into.err = f.words(err)
 	default:
 		*into = got
 	}
 }
 
-// answer asks, and reads the answer at once: it takes many times what is read of it. Whatever it says, and whatever the
+// ended says why nothing more is asked.
+func ended(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errLate) {
+		return errLate
+	}
+	return ctx.Err()
+}
+
+// words keeps why there is no answer, if there is room for it.
+func (f *fetch) words(err error) error {
+	switch {
+	case errors.Is(err, promql.ErrSpent):
+		return promql.ErrSpent
+	case !errors.Is(err, errTooMany) && !f.keeps(int64(len(err.Error()))):
+		return errTooManyWords
+	}
+	return err
+}
+
+// keeps takes room for what a Fetch keeps, if there is some.
+func (f *fetch) keeps(bytes int64) bool {
+	if f.kept.Add(bytes) <= maxKept {
+		return true
+	}
+	f.kept.Add(-bytes)
+	return false
+}
+
+// answer waits for a request no longer than it may last, even where it does not end then. One that goes on has a slot
+// until it ends.
+func (f *fetch) answer(ctx context.Context, query string, read func(model.Value, *reply) error) (reply, error) {
+	select {
+	case f.slots <- struct{}{}:
+	case <-ctx.Done():
+		return reply{}, fmt.Errorf("requests of before do not end: %w", ctx.Err())
+	}
+	type answered struct {
+		reply
+		err error
+	}
+	came := make(chan answered, 1)
+	go func() {
+		defer func() { <-f.slots }()
+		got, err := f.answerAll(ctx, query, read)
+		came <- answered{got, err}
+	}()
+	select {
+	case a := <-came:
+		return a.reply, a.err
+	case <-ctx.Done():
+	}
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	select {
+	case a := <-came:
+		return a.reply, a.err
+	case <-over.C:
+		return reply{}, fmt.Errorf("the request does not end: %w", ctx.Err())
+	}
+}
+
+// answerAll asks, and reads the answer at once: it takes many times what is read of it. Whatever it says, and whatever the
 // reading does, is this query's own fault.
-func (f *fetch) answer(ctx context.Context, query string, read func(model.Value, *reply) error) (got reply, err error) {
+func (f *fetch) answerAll(ctx context.Context, query string, read func(model.Value, *reply) error) (got reply, err error) {
 	a := meter.NewAllowance(f.turn)
 	defer a.Release()
 	defer func() {
@@ -203,6 +298,9 @@ func (f *fetch) answer(ctx context.Context, query string, read func(model.Value,
 		}
 	}()
 	value, warnings, err := f.querier(a).Query(ctx, query, f.now, promv1.WithTimeout(f.config.Timeout))
+	if err != nil && a.Answered() {
+		err = notQuoting(err)
+	}
 	if err == nil {
 		err = read(value, &got)
 	}
@@ -212,10 +310,20 @@ func (f *fetch) answer(ctx context.Context, query string, read func(model.Value,
 	for _, w := range some3(warnings) {
 		got.warnings = append(got.warnings, clipped(w))
 	}
-	if f.kept.Add(got.size()) > maxKept {
+	if !f.keeps(got.size()) {
 		return reply{}, errTooMany
 	}
 	return got, nil
+}
+
+// notQuoting is the error of a query that was answered. A decoder's quotes the answer, which is nobody's business where
+// the URL names something else than a Prometheus; what a Prometheus says in its own words, and a status, are told.
+func notQuoting(err error) error {
+	var said *promv1.Error
+	if !errors.As(err, &said) || said.Type == promv1.ErrBadResponse && !strings.HasPrefix(said.Msg, "bad response code ") {
+		return errNoAnswer
+	}
+	return err
 }
 
 // size is what the reply takes, in bytes.
@@ -232,7 +340,7 @@ func (r reply) size() (sum int64) {
 // fleet asks for a metric of all clusters and for its age; the function it returns gives the samples.
 func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into *Fetched) func() {
 	values, ages := reply{}, &reply{}
-	query, err := promql.RenderFleet(m.Query, vars)
+	query, err := f.render(ctx, m.Query, vars)
 	if err != nil {
 		into.Err = err.Error()
 		return func() {}
@@ -241,15 +349,15 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into
 		into.samples, into.passed, err = samples(m, v)
 		return err
 	}
-	f.ask(ctx, query, &values, read)
+	f.ask(ctx, asText(query), &values, read)
 	if m.AgeQuery != "" {
-		if query, err = promql.RenderFleet(m.AgeQuery, vars); err != nil {
+		if query, err = f.render(ctx, m.AgeQuery, vars); err != nil {
 			ages.err = err
 		} else if once := (aged{query, m.Match.Label}); f.ages[once] != nil {
 			ages = f.ages[once]
 		} else {
 			f.ages[once] = ages
-			f.ask(ctx, query, ages, read)
+			f.ask(ctx, asText(query), ages, read)
 		}
 	}
 	return func() {
@@ -266,6 +374,14 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into
 			into.setAges(m, *ages)
 		}
 	}
+}
+
+// render fills a query for the fleet while there is time.
+func (f *fetch) render(ctx context.Context, query string, vars promql.FleetVars) (string, error) {
+	if err := ended(ctx); err != nil {
+		return "", err
+	}
+	return f.templates.RenderFleet(query, vars)
 }
 
 var errHistogram = errors.New("it answers with a native histogram: take histogram_sum, histogram_count or histogram_quantile of it")
@@ -341,32 +457,31 @@ func (into *Fetched) setAges(m Metric, ages reply) {
 	}
 }
 
-// perCluster has every cluster asked for alone; the function it returns gives the samples.
+// perCluster has every cluster asked for alone; the function it returns gives the samples. A query is rendered when its
+// turn comes.
 func (f *fetch) perCluster(m Metric, fleet discover.Fleet, into *Fetched) func() {
 	parsed, err := promql.ParseTemplate(m.QueryPerCluster)
 	if err != nil {
 		into.Err = err.Error()
 		return func() {}
 	}
+	if !f.keeps(keptQuestion * int64(len(fleet.Clusters))) {
+		into.Err = errTooManyQueries.Error()
+		return func() {}
+	}
 	replies := make([]reply, len(fleet.Clusters))
-	for i, c := range fleet.Clusters {
-		if c.Skip {
-			continue
+	for i := range fleet.Clusters {
+		if c := &fleet.Clusters[i]; !c.Skip {
+			f.each = append(f.each, question{of: asked{m.ID, c.Shard.ID}, template: parsed, shard: &c.Shard, into: &replies[i]})
 		}
-		query, err := parsed.Render(c.Shard)
-		if err != nil {
-			replies[i].err = err
-			continue
-		}
-		f.each = append(f.each, question{of: asked{m.ID, c.Shard.ID}, query: query, into: &replies[i]})
 	}
 	return func() { into.collect(fleet, replies) }
 }
 
 // collect takes the replies of the clusters, each asked for alone.
 func (into *Fetched) collect(fleet discover.Fleet, replies []reply) {
-	var failed, warned []string
-	asked, late := 0, 0
+	var failed, warned few
+	asked, late, spent := 0, 0, 0
 	for i, c := range fleet.Clusters {
 		if c.Skip {
 			continue
@@ -374,26 +489,30 @@ func (into *Fetched) collect(fleet discover.Fleet, replies []reply) {
 		asked++
 		r := replies[i]
 		for _, w := range r.warnings {
-			warned = append(warned, fmt.Sprintf("cluster %q: %s", c.Shard.ID, w))
+			warned.add("cluster %q: %s", c.Shard.ID, w)
 		}
-		if errors.Is(r.err, errLate) {
+		switch {
+		case errors.Is(r.err, errLate):
 			late++
+		case errors.Is(r.err, promql.ErrSpent):
+			spent++
 		}
 		if r.err != nil {
-			failed = append(failed, fmt.Sprintf("cluster %q: %v", c.Shard.ID, r.err))
+			failed.add("cluster %q: %v", c.Shard.ID, r.err)
 		} else if r.found {
 			into.Samples = append(into.Samples, Sample{Key: c.Shard.ID, Value: r.value})
 		}
 	}
-	if late > 0 { // of whom it is says when the others answered, and nothing of those clusters
+	switch { // of whom it is says when the others answered, or how long their templates are, and nothing of those clusters
+	case spent > 0:
+		into.Samples, into.Err = nil, fmt.Sprintf("%d of %d clusters were not asked: %v", spent, asked, promql.ErrSpent)
+	case late > 0:
 		into.Samples, into.Err = nil, fmt.Sprintf("%d of %d clusters were not asked in time, since their queries take too long: ask for all of them by one query, or set a longer interval", late, asked)
-		return
+	case asked > 0 && failed.count == asked:
+		into.Err = fmt.Sprintf("every query failed, the first: %s", failed.first[0])
+	default:
+		into.Warnings = append(failed.told(), warned.told()...)
 	}
-	if asked > 0 && len(failed) == asked {
-		into.Err = fmt.Sprintf("every query failed, the first: %s", failed[0])
-		return
-	}
-	into.Warnings = append(some3(failed), some3(warned)...)
 }
 
 // single reads an answer for one cluster: no sample is no value, and two are an error.
@@ -438,10 +557,30 @@ func typeOf(v model.Value) string {
 	}
 }
 
+// few keeps the first three messages, and counts the others.
+type few struct {
+	first []string
+	count int
+}
+
+func (f *few) add(format string, values ...any) {
+	if f.count++; f.count <= 3 {
+		f.first = append(f.first, fmt.Sprintf(format, values...))
+	}
+}
+
+func (f *few) told() []string {
+	if f.count <= 3 {
+		return f.first
+	}
+	return append(f.first, fmt.Sprintf("and %d more", f.count-3))
+}
+
 // some3 are the first three messages, and how many more there are.
 func some3(messages []string) []string {
-	if len(messages) <= 3 {
-		return slices.Clone(messages)
+	var f few
+	for _, m := range messages {
+		f.add("%s", m)
 	}
-	return append(slices.Clone(messages[:3]), fmt.Sprintf("and %d more", len(messages)-3))
+	return f.told()
 }

@@ -145,11 +145,11 @@ func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 
 func (f *fetch) rows(ctx context.Context, query string) (rows []row, err error) {
 	var answer reply
-	f.askNow(ctx, query, &answer, func(v model.Value, _ *reply) (err error) {
-		rows, err = readRows(f.config.PodLabel, v)
+	f.askNow(ctx, asText(query), &answer, func(v model.Value, into *reply) (err error) {
+		into.rows, err = readRows(f.config.PodLabel, v)
 		return err
 	})
-	return rows, answer.err
+	return answer.rows, answer.err
 }
 
 // judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such

@@ -117,7 +117,7 @@ func (r *Run) take(s trace.Step) {
 			switch {
 			case before.Roster > 0:
 				secret.Created = s.At
-			case c.Replica != trace.NoReplica && r.setup.Algorithm == "":
+			case c.Replica != plan.NoReplica && r.setup.Algorithm == "":
 				secret.Shard = discover.ShardValue{State: discover.ShardValid, N: c.Replica}
 			}
 			if arrivals != nil {
@@ -142,7 +142,7 @@ func (r *Run) arrives(a *placement.Arrivals, c trace.Cluster) int {
 	if row, known := r.in.InForce.Clusters[c.Name]; known {
 		return row.Replica
 	}
-	return a.Place(c.Server, placement.NoReplica, nil)
+	return a.Place(c.Server, plan.NoReplica, nil)
 }
 
 func secretOf(c trace.Cluster) discover.Secret {

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/replay/trace"
 	"ballast/planner/sharding"
 )
@@ -329,7 +330,7 @@ func TestAClusterThatComesMovesNothing(t *testing.T) {
 	h, all := still([]int{0, 1, 0, 1}, []float64{100, 100, 100, 100}, 20)
 	for k := 10; k < 20; k++ {
 		for _, name := range []string{"x", "y", "z"} {
-			all[k].Roster, all[k].Clusters = 2, append(all[k].Clusters[:len(all[k].Clusters):len(all[k].Clusters)], trace.Cluster{Name: name, Server: "https://" + name, UID: name, Replica: trace.NoReplica})
+			all[k].Roster, all[k].Clusters = 2, append(all[k].Clusters[:len(all[k].Clusters):len(all[k].Clusters)], trace.Cluster{Name: name, Server: "https://" + name, UID: name, Replica: plan.NoReplica})
 		}
 		all[k].Values = [][]float64{{100, 100, 100, 100, 1, 1, 1}}
 	}

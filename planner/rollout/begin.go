@@ -65,13 +65,13 @@ var (
 func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)
-	keeps := o.KeepEnv && next.Replicas <= now.ControllerReplicas
-	if mode == plan.ModeLive && !now.Unmanaged && !o.Rescue && !keeps {
+	if mode == plan.ModeLive && !leavesEnv(now, next, o) {
 		next.ControllerReplicas = liveEnv(now, next.Replicas)
 	}
 	moves := Moves(now, plan.Plan{Clusters: next.Rows})
 	from := plan.Count{Replicas: now.Replicas, ControllerReplicas: now.ControllerReplicas}
-	if now.Rollout == nil && len(moves) == 0 && from == (plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}) {
+	stays := len(moves) == 0 && from == plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}
+	if now.Rollout == nil && stays {
 		p.Clusters = maps.Clone(next.Rows)
 		return p, nil
 	}
@@ -94,6 +94,13 @@ func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, er
 		restarts{t}.enter(first(t.p), Advanced, "")
 	}
 	return t.p, nil
+}
+
+// leavesEnv reports whether a rollout in mode live takes the env as it was proposed: a workload that opted out is not
+// written, a rescue waits for no restart, and one that is to keep its env keeps it while that suffices.
+func leavesEnv(now plan.Plan, next Proposal, o Options) bool {
+	suffices := next.Replicas <= now.ControllerReplicas
+	return now.Unmanaged || o.Rescue || o.KeepEnv && suffices
 }
 
 // destination checks a Proposal: at least one replica, an env that lets each of them own its shard, and no row beyond.

@@ -29,7 +29,7 @@ func (c chooser) remaining() []unit {
 	var units []unit
 	server := func(i int) string { return secrets[i].Together() }
 	for _, members := range placement.Group(len(secrets), server) {
-		u := unit{Unit: placement.Unit{Home: placement.NoReplica}, connected: true, idle: true}
+		u := unit{Unit: placement.Unit{Home: plan.NoReplica}, connected: true, idle: true}
 		for _, i := range members {
 			if s := secrets[i]; s.Managed() {
 				c.joins(&u, s, to)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 )
 
 // Algorithm is Argo CD's way to give a shard to a cluster that asks for none.
@@ -29,9 +30,6 @@ func AlgorithmOf(name string) Algorithm {
 	return Legacy
 }
 
-// Nobody is the owner of a cluster that no replica reconciles.
-const Nobody = -1
-
 // Owners is the shard on which Argo CD, with that ARGOCD_CONTROLLER_REPLICAS, reconciles each cluster of a fleet in the
 // order of plan.CompareShards. An explicit shard comes before any algorithm. apps is the number of Applications by
 // server URL; only ConsistentHashing looks at it, and without it every cluster weighs nothing, as in an Argo CD without
@@ -52,7 +50,7 @@ func Owners(clusters []discover.Cluster, a Algorithm, replicas int, apps map[str
 	for i := range clusters {
 		result[i] = of[first[i]]
 		if clusters[i].Skip {
-			result[i] = Nobody
+			result[i] = plan.NoReplica
 		}
 	}
 	return result
@@ -67,7 +65,7 @@ func InClusterOwner(a Algorithm, replicas int) int {
 func effective(explicit discover.ShardValue, computed, replicas int) int {
 	switch explicit.State {
 	case discover.ShardNegative:
-		return Nobody
+		return plan.NoReplica
 	case discover.ShardTooLarge:
 		return 0
 	case discover.ShardValid:

@@ -71,9 +71,9 @@ func (v vector) fleet(t *testing.T) []discover.Cluster {
 func (v vector) want(owners []int) map[string]int {
 	want := map[string]int{}
 	for i, s := range v.Secrets {
-		want[s.Name] = max(owners[i], Nobody)
+		want[s.Name] = max(owners[i], plan.NoReplica)
 		if s.Skip {
-			want[s.Name] = Nobody
+			want[s.Name] = plan.NoReplica
 		}
 	}
 	if v.Implicit {
@@ -138,10 +138,10 @@ func TestOwnersOfWhatNoVectorHolds(t *testing.T) {
 		want     []int
 	}{
 		"one URL has one owner, and takes one rank":  {clusters: append(shared, cluster("c")), replicas: 2, want: []int{0, 0, 1}},
-		"skip-reconcile is nobody's, with its rank":  {clusters: skipped, replicas: 2, want: []int{Nobody, 1}},
+		"skip-reconcile is nobody's, with its rank":  {clusters: skipped, replicas: 2, want: []int{plan.NoReplica, 1}},
 		"no replicas at all are one that owns all":   {clusters: []discover.Cluster{cluster("a"), cluster("b")}, replicas: 0, want: []int{0, 0}},
 		"an empty fleet has no owners":               {replicas: 3, want: []int{}},
-		"a negative shard is nobody's, alone or not": {clusters: []discover.Cluster{cluster("a", func(c *discover.Cluster) { c.Explicit.State = discover.ShardNegative })}, replicas: 1, want: []int{Nobody}},
+		"a negative shard is nobody's, alone or not": {clusters: []discover.Cluster{cluster("a", func(c *discover.Cluster) { c.Explicit.State = discover.ShardNegative })}, replicas: 1, want: []int{plan.NoReplica}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func Config() config.PlannerConfig {
 	c := config.Default()
 	c.Mode = plan.Enforce
 	c.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: c.Rollout.StageTimeout}
-	c.Change.Moves.Rate, c.Change.Restarts.Every = nil, 0
+	c.Change.Moves.Rate, c.Change.Restarts.Every, c.Size.Interval = nil, 0, 0
 	c.Partition = config.Partition{LPT: &config.LPT{}}
 	c.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(9 * time.Minute), MinSamples: 10}} // one vote a minute
 	c.Poll.Prometheus.Metrics = []config.Metric{{ID: "apps", Query: "apps", Match: &config.Match{Label: "dest_server", To: config.MatchServer}}}

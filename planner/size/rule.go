@@ -90,7 +90,8 @@ const (
 	minSamples = 3
 )
 
-func (s Smoothing) withDefaults() Smoothing {
+// WithDefaults fills in what is left out.
+func (s Smoothing) WithDefaults() Smoothing {
 	if s.Target == 0 {
 		s.Target = defaultTarget
 	}

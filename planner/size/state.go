@@ -99,7 +99,7 @@ func (s State) ring(m *Smoothing, t int64, input float64) State {
 	if len(before) > 0 && s.RingAt/every == t/every && m.Every > 0 {
 		before = before[:len(before)-1]
 	}
-	keep := max(min(m.withDefaults().Samples, MaxSamples), 1)
+	keep := max(min(m.WithDefaults().Samples, MaxSamples), 1)
 	s.Ring, s.RingAt = append(slices.Clone(before[max(0, len(before)-keep+1):]), input), t
 	return s
 }
@@ -242,7 +242,7 @@ func (s State) keep(d Decision) (Decision, State) {
 // smoothed is the target percentile of the samples. held tells that the value in force stays: it is in range, or there
 // are too few samples.
 func (s State) smoothed(r Rule, current *resource.Quantity) (input float64, held bool) {
-	smooth := r.Smoothing.withDefaults()
+	smooth := r.Smoothing.WithDefaults()
 	if len(s.Ring) < minSamples {
 		return s.Input, current != nil
 	}

@@ -77,7 +77,7 @@ func (m *mistakes) smoothing(s *Smoothing) {
 	if s == nil {
 		return
 	}
-	d := s.withDefaults()
+	d := s.WithDefaults()
 	inOrder := 0 <= d.Low && d.Low <= d.Target && d.Target <= d.High && d.High <= 1000
 	m.add(!inOrder, "smooth", "low, target and high are no percentiles in this order")
 	m.add(d.Samples < minSamples || d.Samples > MaxSamples, "smooth.samples", "write %d to %d", minSamples, MaxSamples)

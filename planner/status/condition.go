@@ -20,11 +20,11 @@ const maxMessage = 1000
 // Condition is one, in the words of Kubernetes' conditions. Reason is one word for tools, Message a sentence for people;
 // LastTransitionTime is since when Status is what it is.
 type Condition struct {
-	Type               Type      `json:"type"`
-	Status             State     `json:"status"`
-	Reason             Reason    `json:"reason"`
-	Message            string    `json:"message,omitempty"`
-	LastTransitionTime time.Time `json:"lastTransitionTime"`
+	Type               Type            `json:"type"`
+	Status             State           `json:"status"`
+	Reason             ConditionReason `json:"reason"`
+	Message            string          `json:"message,omitempty"`
+	LastTransitionTime time.Time       `json:"lastTransitionTime"`
 }
 
 // Type is what a condition is about. The set is closed.
@@ -48,32 +48,32 @@ const (
 	Unknown State = "Unknown"
 )
 
-// Reason is why a condition is as it is. Planning has the kind of a problem where one keeps the plan, and Progressing the
+// ConditionReason is why a condition is as it is. Planning has the kind of a problem where one keeps the plan, and Progressing the
 // stage of the rollout.
-type Reason string
+type ConditionReason string
 
 // The other reasons.
 const (
-	Measured    Reason = "Measured"    // Planning: it decides by what it measured
-	Observing   Reason = "Observing"   // Planning, Enforced: the mode is Observe
-	CycleFailed Reason = "CycleFailed" // Planning: the API server, Prometheus or a configuration made the last look fail
-	Tripped     Reason = "Tripped"     // Planning: ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day
-	Paused      Reason = "Paused"      // Planning: a person froze it
-	HeldOff     Reason = "HeldOff"     // Planning: a rollout failed within the last half hour
-	Held        Reason = "Held"        // Enforced: the webhooks hold the plan
-	NotHeld     Reason = "NotHeld"     // Enforced: one of them does not
-	NotAsked    Reason = "NotAsked"    // Enforced: nobody asked them
-	BreakGlass  Reason = "BreakGlass"  // Enforced: a person switched it off
-	NoPlan      Reason = "NoPlan"      // Enforced: there is no plan yet
-	NotLooked   Reason = "NotLooked"   // Enforced, Progressing, Degraded: this leader has not ended a cycle yet
-	AtRest      Reason = "AtRest"      // Progressing: nothing is under way
-	IsUnwell    Reason = "Unwell"      // Degraded: a replica is unwell
-	WholeFleet  Reason = "WholeFleet"  // Degraded: more than half of the replicas are
-	Orphaned    Reason = "Orphaned"    // Degraded: a cluster has no replica
-	Doubled     Reason = "Doubled"     // Degraded: a cluster has several
-	Astray      Reason = "Astray"      // Degraded: a cluster is with another replica than its plan and its Secret say
-	NotSaid     Reason = "NotSaid"     // Degraded: the pods do not say which clusters they have
-	AsPlanned   Reason = "AsPlanned"   // Degraded: each cluster has its one replica, and each replica is well
+	Measured    ConditionReason = "Measured"    // Planning: it decides by what it measured
+	Observing   ConditionReason = "Observing"   // Planning, Enforced: the mode is Observe
+	CycleFailed ConditionReason = "CycleFailed" // Planning: the API server, Prometheus or a configuration made the last look fail
+	Tripped     ConditionReason = "Tripped"     // Planning: ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day
+	Paused      ConditionReason = "Paused"      // Planning: a person froze it
+	HeldOff     ConditionReason = "HeldOff"     // Planning: a rollout failed within the last half hour
+	Held        ConditionReason = "Held"        // Enforced: the webhooks hold the plan
+	NotHeld     ConditionReason = "NotHeld"     // Enforced: one of them does not
+	NotAsked    ConditionReason = "NotAsked"    // Enforced: nobody asked them
+	BreakGlass  ConditionReason = "BreakGlass"  // Enforced: a person switched it off
+	NoPlan      ConditionReason = "NoPlan"      // Enforced: there is no plan yet
+	NotLooked   ConditionReason = "NotLooked"   // Enforced, Progressing, Degraded: this leader has not ended a cycle yet
+	AtRest      ConditionReason = "AtRest"      // Progressing: nothing is under way
+	IsUnwell    ConditionReason = "Unwell"      // Degraded: a replica is unwell
+	WholeFleet  ConditionReason = "WholeFleet"  // Degraded: more than half of the replicas are
+	Orphaned    ConditionReason = "Orphaned"    // Degraded: a cluster has no replica
+	Doubled     ConditionReason = "Doubled"     // Degraded: a cluster has several
+	Astray      ConditionReason = "Astray"      // Degraded: a cluster is with another replica than its plan and its Secret say
+	NotSaid     ConditionReason = "NotSaid"     // Degraded: the pods do not say which clusters they have
+	AsPlanned   ConditionReason = "AsPlanned"   // Degraded: each cluster has its one replica, and each replica is well
 )
 
 func conditionsOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) []Condition {
@@ -85,7 +85,7 @@ func planningOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan
 	kept := slices.IndexFunc(out.Problems, func(p problem.Problem) bool { return p.Keeps })
 	switch {
 	case kept >= 0:
-		c.Reason, c.Message = Reason(out.Problems[kept].Kind), out.Problems[kept].Message
+		c.Reason, c.Message = ConditionReason(out.Problems[kept].Kind), out.Problems[kept].Message
 	case in.Tripped != "" || out.Memory.Changes.Trip != nil:
 		c.Reason, c.Message = Tripped, "ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume"
 	case in.Paused:
@@ -123,7 +123,7 @@ func progressingOf(s Status, inForce *plan.Plan) Condition {
 	if s.Rollout == nil {
 		return Condition{Type: Progressing, Status: False, Reason: AtRest}
 	}
-	c := Condition{Type: Progressing, Status: True, Reason: Reason(s.Rollout.Stage), Message: cmp.Or(s.Rollout.Waits, "the stage has just begun")}
+	c := Condition{Type: Progressing, Status: True, Reason: ConditionReason(s.Rollout.Stage), Message: cmp.Or(s.Rollout.Waits, "the stage has just begun")}
 	if s.Rollout.Waits != "" {
 		c.Message = fmt.Sprintf("%s: it waits: %s", inForce.Rollout.Mode, c.Message)
 	}

@@ -18,7 +18,6 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/failover"
-	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 	"ballast/planner/rollout"
@@ -102,11 +101,11 @@ type Line struct {
 
 // Unwell is a replica whose clusters are to go elsewhere.
 type Unwell struct {
-	Replica int             `json:"replica"`
-	Reason  failover.Reason `json:"reason"`
-	Since   time.Time       `json:"since"`
-	Pod     string          `json:"pod,omitempty"`
-	Message string          `json:"message"`
+	Replica int                   `json:"replica"`
+	Reason  failover.UnwellReason `json:"reason"`
+	Since   time.Time             `json:"since"`
+	Pod     string                `json:"pod,omitempty"`
+	Message string                `json:"message"`
 }
 
 // Fault is a cluster that no replica has, or several.
@@ -146,7 +145,7 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 	}
 	for _, o := range out.Verdict.Orphans {
 		f := Fault{Cluster: o.Cluster, Since: o.Since}
-		if o.Last != ownership.NoReplica {
+		if o.Last != plan.NoReplica {
 			f.Last = &o.Last
 		}
 		s.Orphaned = append(s.Orphaned, f)

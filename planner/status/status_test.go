@@ -95,9 +95,9 @@ func TestConditions(t *testing.T) {
 			[]string{planning, enforced, resting, "Degraded=True WholeFleet: more than half of the fleet is ill (2 replicas are unwell or not ready): nothing moves, " +
 				"for what ails most of them is not theirs alone and would come along; look at Redis, the repo-server, the API server, the nodes and the image first"}},
 		"clusters without a replica": {func(w world) {
-			w.out.Verdict.Orphans = []ownership.Orphan{{Cluster: "b", Since: noon, Intended: 1, Last: ownership.NoReplica, Why: ownership.NoPod, Apps: 2}, {Cluster: "c"}}
+			w.out.Verdict.Orphans = []ownership.Orphan{{Cluster: "b", Since: noon, Intended: 1, Last: plan.NoReplica, Why: ownership.NoPod, Apps: 2}, {Cluster: "c"}}
 		}, []string{planning, enforced, resting, "Degraded=True Orphaned: clusters without a replica: 2; the first: " +
-			ownership.Orphan{Cluster: "b", Since: noon, Intended: 1, Last: ownership.NoReplica, Why: ownership.NoPod, Apps: 2}.Message()}},
+			ownership.Orphan{Cluster: "b", Since: noon, Intended: 1, Last: plan.NoReplica, Why: ownership.NoPod, Apps: 2}.Message()}},
 		"clusters with several": {func(w world) {
 			w.out.Verdict.Doubled = []ownership.Doubled{{Cluster: "b", Since: noon, Owners: []int{0, 1}}}
 		},
@@ -163,7 +163,7 @@ func TestWhoIsUnwellAndWhatHasNoReplica(t *testing.T) {
 	in, out, p := looked()
 	sick := failover.Sick{Replica: 1, Reason: failover.OOMKilled, Since: noon.Add(-time.Hour), Pod: "c-1"}
 	out.Replicas = failover.Verdict{Sick: []failover.Sick{sick}, Held: failover.Settling}
-	out.Verdict = ownership.Verdict{Orphans: []ownership.Orphan{{Cluster: "b", Since: noon, Last: 2}, {Cluster: "c", Since: noon, Last: ownership.NoReplica}},
+	out.Verdict = ownership.Verdict{Orphans: []ownership.Orphan{{Cluster: "b", Since: noon, Last: 2}, {Cluster: "c", Since: noon, Last: plan.NoReplica}},
 		Doubled: []ownership.Doubled{{Cluster: "a", Since: noon, Owners: []int{0, 1}}}}
 	out.Candidate = &cycle.Candidate{Replicas: make([]plan.Replica, 4), Moves: make([]cycle.Move, 2), Verdict: "better by 3%"}
 	out.Line = &cycle.Line{Load: 7, Since: noon.Add(-time.Hour), Fullest: 2, Share: 0.5}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,10 +24,31 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// insist writes over a ConfigMap of which somebody else changed what the planner does not go by, however fast: the
-// patch is for the content that was read, and not for the version, so that the API server repeats it by itself. It
-// answers nil where the content is another one: that race is lost.
+// insistTries is how often a write is tried as others are, over the version that was read just now.
+const insistTries = 3
+
+// insist writes over a ConfigMap of which somebody else changed what the planner does not go by. As other writes it keeps bytes, and takes
+// out what is no text; against who writes faster than that it is by content. It answers nil where the content is another one: that race is
+// lost.
 func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *corev1.ConfigMap {
+	for range insistTries {
+		now, err := s.get(ctx, base.Name)
+		if err != nil || now == nil || !s.alike(base, now) {
+			return nil
+		}
+		written, err := s.over(ctx, now, c)
+		if err == nil {
+			return written
+		}
+		if !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	return s.overContent(ctx, base, c)
+}
+
+// overContent is a patch for the content that was read, and not for the version, so that the API server repeats it by itself.
+func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c change) *corev1.ConfigMap {
 	now, err := s.get(ctx, base.Name)
 	if err != nil || now == nil || !s.alike(base, now) {
 		return nil
@@ -38,6 +60,7 @@ func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *c
 	if value == "" {
 		return nil
 	}
+	c = c.withoutBytes(now)
 	ops := []operation{{"test", "/metadata/uid", now.UID}, {"test", path, value}}
 	ops = append(ops, sets("/metadata/annotations/", c.Metadata.Annotations, now.Annotations)...)
 	ops = append(ops, sets("/data/", c.Data, now.Data)...)

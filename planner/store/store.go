@@ -255,13 +255,7 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), present(c.Data), present(c.BinaryData)
 		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
 	} else {
-		c.Metadata.UID, c.Metadata.ResourceVersion = base.UID, base.ResourceVersion
-		c.Metadata.ManagedFields = plan.FewManagers(base.ManagedFields)
-		c = c.withoutBytes(base)
-		var patch []byte
-		if patch, err = json.Marshal(c); err == nil {
-			err = s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
-		}
+		cm, err = s.over(ctx, base, c)
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // by what somebody brought meanwhile, or by this write
 			if written := s.insist(ctx, base, c); written != nil {
 				return written, nil
@@ -281,6 +275,18 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, err)
 	}
 	return cm, nil
+}
+
+// over patches the ConfigMap as it was read.
+func (s *Store) over(ctx context.Context, base *corev1.ConfigMap, c change) (*corev1.ConfigMap, error) {
+	c.Metadata.UID, c.Metadata.ResourceVersion = base.UID, base.ResourceVersion
+	c.Metadata.ManagedFields = plan.FewManagers(base.ManagedFields)
+	patch, err := json.Marshal(c.withoutBytes(base))
+	if err != nil {
+		return nil, err
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: base.Name}}
+	return cm, s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
 }
 
 // withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word in beside it.

@@ -19,7 +19,7 @@ type blockedMetrics struct {
 func newBlockedMetrics(r prometheus.Registerer) blockedMetrics {
 	m := blockedMetrics{since: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "ballast", Subsystem: "change", Name: "blocked_timestamp_seconds",
-		Help: "Since when the change waits that waits longest, in Unix time, by resource (replicas, cpu, memory), direction and reason."},
+		Help: "Since when the change waits that waits longest, in Unix time, by resource (replicas, clusters, cpu, memory), direction and reason."},
 		[]string{"resource", "direction", "reason"})}
 	r.MustRegister(m.since)
 	return m

@@ -66,10 +66,16 @@ func TestAChangeThatWaitsIsToldOnce(t *testing.T) {
 func TestTheMetricHasWhatWaitsLongest(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics(r)
+	var counted []map[string]float64 // moves
 	look := func(waiting ...resize.Blocked) map[string]float64 {
 		out := cycle.Outcome{Sizing: &resize.Sizing{Blocked: waiting}, Counts: &cycle.Counts{Blocked: []resize.Blocked{
 			waits(size.All, resize.ResourceReplicas, change.In, change.Paradoxical, 3*time.Minute)}}}
+		if len(waiting) > 0 {
+			out.Blocked = []resize.Blocked{{Replica: size.All, Resource: resize.ResourceClusters, Direction: change.Moves, Reason: change.UpdatePolicy,
+				From: "0", To: "7", Since: sim.Epoch.Add(4 * time.Minute)}}
+		}
 		m.ObserveOutcome(input.Inputs{Now: sim.Epoch}, out, sim.Epoch)
+		counted = append(counted, series(t, r, "ballast_moves_blocked"))
 		return series(t, r, "ballast_change_blocked_timestamp_seconds")
 	}
 	at := func(since time.Duration) float64 { return float64(sim.Epoch.Add(since).Unix()) }
@@ -80,10 +86,14 @@ func TestTheMetricHasWhatWaitsLongest(t *testing.T) {
 		look()}
 	number := at(3 * time.Minute)
 	want := []map[string]float64{
-		{"up/MaintenanceWindow/memory": at(time.Minute), "down/MinChange/cpu": at(0), "in/Paradoxical/replicas": number},
+		{"up/MaintenanceWindow/memory": at(time.Minute), "down/MinChange/cpu": at(0), "in/Paradoxical/replicas": number,
+			"moves/UpdatePolicy/clusters": at(4 * time.Minute)},
 		{"in/Paradoxical/replicas": number}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]map[string]float64{{"UpdatePolicy": 7}, {}}, counted); diff != "" {
+		t.Errorf("moves (-want +got):\n%s", diff)
 	}
 }
 

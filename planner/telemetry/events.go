@@ -75,6 +75,20 @@ func HistoryReplaced(name string) Event {
 		"it is written anew", name)}
 }
 
+// HistoryRefused says that the API server refuses to have the history written, and what waits for that.
+func HistoryRefused(name, why string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryRefused", Message: fmt.Sprintf(
+		"ConfigMap %q cannot be written (%s): failovers go on, counted by this leader alone, and nothing else begins that moves clusters; "+
+			"leave room for it in a ResourceQuota on ConfigMaps, or take away what else refuses it", name, why)}
+}
+
+// BroughtBackUnwritten says that a fleet that rollout.x0y stopped comes back though its plan cannot be written.
+func BroughtBackUnwritten(planMap, why string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "BroughtBackUnwritten", Message: fmt.Sprintf(
+		"ConfigMap %q cannot be written (%s) while rollout.x0y holds the replicas at 0: they are brought back without it; "+
+			"leave room for it in a ResourceQuota on ConfigMaps, or take away what else refuses it", planMap, why)}
+}
+
 // WordsPutBack says that a plan ConfigMap that was deleted has people's words again.
 func WordsPutBack(planMap string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "WordsPutBack", Message: fmt.Sprintf("somebody deleted ConfigMap %q; its pins, and what was frozen, cordoned, switched off or tripped, "+

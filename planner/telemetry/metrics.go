@@ -194,7 +194,7 @@ func (m *Metrics) ObserveOutcome(in input.Inputs, out cycle.Outcome, now time.Ti
 	m.observeValues(out.Table)
 	m.observeOwnership(in, out)
 	m.sizes.observe(out.Sizing)
-	m.counts.observe(out.Counts)
+	m.counts.observe(out.Counts, out.Blocked)
 	m.blocked.observe(out)
 	m.basis.observe(out)
 	m.each.observe(in.Config.Telemetry.Clusters, out)

@@ -24,9 +24,9 @@ func newSizeMetrics(r prometheus.Registerer) sizeMetrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "size", Name: name, Help: help}, labels)
 	}
 	m := sizeMetrics{
-		input:    gauges("rule_input", "The input that a rule of size.policies has, by replica; all where it is one for all.", "rule", "replica"),
-		computed: gauges("rule_computed", "What a rule computes of its input now, in cores or bytes.", "rule", "replica"),
-		decided:  gauges("rule_decided", "What a rule decides after its delays and its smoothing, in cores or bytes.", "rule", "replica"),
+		input:    gauges("rule_input", "The input that a rule of size.policies has, by replica; all where it is one for all.", "policy", "rule", "replica"),
+		computed: gauges("rule_computed", "What a rule computes of its input now, in cores or bytes.", "policy", "rule", "replica"),
+		decided:  gauges("rule_decided", "What a rule decides after its delays and its smoothing, in cores or bytes.", "policy", "rule", "replica"),
 		held:     gauges("in_force", "What the plan holds each replica's container at, in cores or bytes.", "replica", "list", "resource"),
 		blocked:  gauges("blocked", "Changes of sizes that are wanted and do not happen now, by direction and reason.", "direction", "reason"),
 	}
@@ -46,9 +46,9 @@ func (m sizeMetrics) observe(s *resize.Sizing) {
 			continue
 		}
 		rule, replica := row.Rule, replicaLabel(row.Replica)
-		m.input.WithLabelValues(rule, replica).Set(row.Input)
-		m.computed.WithLabelValues(rule, replica).Set(number(row.Computed))
-		m.decided.WithLabelValues(rule, replica).Set(number(row.Value))
+		m.input.WithLabelValues(row.Policy, rule, replica).Set(row.Input)
+		m.computed.WithLabelValues(row.Policy, rule, replica).Set(number(row.Computed))
+		m.decided.WithLabelValues(row.Policy, rule, replica).Set(number(row.Value))
 	}
 	for _, r := range s.Replicas {
 		m.observeHeld(replicaLabel(r.Replica), r.InForce)

@@ -22,8 +22,8 @@ func TestWhatRulesSeeComputeDecideAndHoldIsShownApart(t *testing.T) {
 	m := NewMetrics(r)
 	s := &resize.Sizing{
 		Rules: []resize.SizeRow{
-			{Rule: "requests/memory/apps", Replica: 1, Input: 30, Known: true, Computed: "3000Mi", Value: "2000Mi"},
-			{Rule: "requests/cpu", Replica: size.All, Input: 0.5, Known: true, Computed: "500m", Value: "250m"},
+			{Policy: "ours", Rule: "requests/memory/apps", Replica: 1, Input: 30, Known: true, Computed: "3000Mi", Value: "2000Mi"},
+			{Policy: "shipped", Rule: "requests/cpu", Replica: size.All, Input: 0.5, Known: true, Computed: "500m", Value: "250m"},
 			{Rule: "requests/cpu/unseen", Replica: 1, Computed: "7"},
 		},
 		Replicas: []resize.ReplicaSize{{Replica: 1, Wanted: plan.Resources{Requests: map[string]string{"memory": "2000Mi"}},
@@ -44,16 +44,16 @@ ballast_size_in_force{list="limits",replica="1",resource="memory"} 2.147483648e+
 ballast_size_in_force{list="requests",replica="1",resource="memory"} 1.073741824e+09
 # HELP ballast_size_rule_computed What a rule computes of its input now, in cores or bytes.
 # TYPE ballast_size_rule_computed gauge
-ballast_size_rule_computed{replica="1",rule="requests/memory/apps"} 3.145728e+09
-ballast_size_rule_computed{replica="all",rule="requests/cpu"} 0.5
+ballast_size_rule_computed{policy="ours",replica="1",rule="requests/memory/apps"} 3.145728e+09
+ballast_size_rule_computed{policy="shipped",replica="all",rule="requests/cpu"} 0.5
 # HELP ballast_size_rule_decided What a rule decides after its delays and its smoothing, in cores or bytes.
 # TYPE ballast_size_rule_decided gauge
-ballast_size_rule_decided{replica="1",rule="requests/memory/apps"} 2.097152e+09
-ballast_size_rule_decided{replica="all",rule="requests/cpu"} 0.25
+ballast_size_rule_decided{policy="ours",replica="1",rule="requests/memory/apps"} 2.097152e+09
+ballast_size_rule_decided{policy="shipped",replica="all",rule="requests/cpu"} 0.25
 # HELP ballast_size_rule_input The input that a rule of size.policies has, by replica; all where it is one for all.
 # TYPE ballast_size_rule_input gauge
-ballast_size_rule_input{replica="1",rule="requests/memory/apps"} 30
-ballast_size_rule_input{replica="all",rule="requests/cpu"} 0.5
+ballast_size_rule_input{policy="ours",replica="1",rule="requests/memory/apps"} 30
+ballast_size_rule_input{policy="shipped",replica="all",rule="requests/cpu"} 0.5
 `
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
 		t.Error(err)

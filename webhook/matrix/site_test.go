@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/assets"
 	"ballast/webhook"
 	"ballast/webhook/intake"
 	"ballast/webhook/source"
@@ -55,7 +55,7 @@ rules: [{level: Metadata}]
 
 // site is a real API server with the shipped webhook configuration, and the webhook it calls.
 type site struct {
-	binaries   plane.Binaries
+	binaries   assets.Binaries
 	admin      *rest.Config // sets the scene
 	person     *rest.Config // ada, who may do everything
 	kubeconfig string       // ada's
@@ -69,7 +69,7 @@ type site struct {
 
 func startSite(t testing.TB) *site {
 	t.Helper()
-	binaries, err := plane.Build(t.Context(), os.Stderr)
+	binaries, err := assets.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

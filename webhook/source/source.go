@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -266,7 +267,7 @@ func (s *Source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 		return nil, err
 	}
 	s.hear()
-	if older(latest.ResourceVersion, o.ResourceVersion) {
+	if order, err := resourceversion.CompareResourceVersion(latest.ResourceVersion, o.ResourceVersion); err == nil && order < 0 {
 		return nil, apierrors.NewResourceExpired("the API server went back to version " + latest.ResourceVersion)
 	}
 	for i := range latest.Items {
@@ -278,12 +279,6 @@ func (s *Source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 
 func (s *Source) selector() string {
 	return fields.OneTermEqualSelector(metav1.ObjectNameField, s.options.ConfigMap).String()
-}
-
-func older(version, than string) bool {
-	v, err := strconv.ParseUint(version, 10, 64)
-	t, thanErr := strconv.ParseUint(than, 10, 64)
-	return err == nil && thanErr == nil && v < t
 }
 
 // Ready says why the source cannot serve yet.

@@ -18,6 +18,7 @@ import (
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/discover"
 )
 
@@ -115,7 +116,7 @@ func TestTheConfigurationIsOne(t *testing.T) {
 	found, err := find(samples(nil), "", 0.85)
 	fixture.MustDo(t, err)
 	head := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"
-	cfg, err := config.Parse([]byte(head+found.Config), settings.CheckMetrics)
+	cfg, err := configfile.Parse([]byte(head+found.Config), settings.CheckMetrics)
 	fixture.MustDo(t, err)
 	got := map[string]config.Decimal{"capacity": *cfg.Partition.Capacity}
 	for id, w := range cfg.Index.PNorm.Weights {

@@ -15,6 +15,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle/loads"
 )
 
@@ -52,7 +53,7 @@ func newConfigCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := config.Parse(data, settings.CheckMetrics)
+			c, err := configfile.Parse(data, settings.CheckMetrics)
 			if err != nil {
 				return reportMistakes(cmd.OutOrStdout(), args[0], err)
 			}

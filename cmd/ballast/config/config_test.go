@@ -12,6 +12,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 )
 
 const configHeader = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"
@@ -45,7 +46,7 @@ func TestConfigDefaultPrintsTheDefaults(t *testing.T) {
 		t.Fatal(failure)
 	}
 	fixture.Golden(t, "default", out)
-	got, err := config.Parse([]byte(out), settings.CheckMetrics)
+	got, err := configfile.Parse([]byte(out), settings.CheckMetrics)
 	if err != nil {
 		t.Fatal(err)
 	}

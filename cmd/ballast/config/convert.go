@@ -11,6 +11,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/plan"
 	"ballast/planner/size/peer"
 )
@@ -132,7 +133,7 @@ func (c converted) readBack(body map[string]any) error {
 	if err != nil {
 		return err
 	}
-	if _, err := config.Parse(data); err != nil {
+	if _, err := configfile.Parse(data); err != nil {
 		return fmt.Errorf("what it says is no configuration of ours: %w", err)
 	}
 	return nil

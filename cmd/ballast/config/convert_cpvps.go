@@ -45,7 +45,7 @@ func convertCPVPS(data []byte, o convertOptions) (converted, error) {
 		}
 		out.Rules = append(out.Rules, sizeRule(policy.Rules[i]))
 	}
-	c.size = &config.Size{Policies: []config.SizePolicy{out}, Apply: config.InPlace}
+	c.size = &config.Size{Policies: []config.SizePolicy{out}, Apply: config.InPlace, Interval: config.Default().Size.Interval}
 	c.noteCPVPS(manifest, policy, container)
 	return c, nil
 }

@@ -147,6 +147,9 @@ func (c *converted) spans(spec peer.HVPASpec) (whole []peer.Span) {
 	if slices.ContainsFunc(spec.Intervals, open) {
 		c.note("an interval leaves out where it starts or ends: %d and %d, the least and the most replicas, are meant", least, most)
 	}
+	if slices.ContainsFunc(spec.Intervals, func(in peer.WeightInterval) bool { return in.VpaWeight == 1 }) {
+		c.note("a vpaWeight of 1 is 1 %%, as HVPA reads it; where 100 %% is meant, as in its README, write 100")
+	}
 	for _, span := range spec.Spans() {
 		switch {
 		case span.Said == 0:

@@ -20,7 +20,7 @@ func convertHVPA(data []byte, o convertOptions) (converted, error) {
 		return c, err
 	}
 	spec := manifest.Spec
-	c.size = &config.Size{Policies: []config.SizePolicy{}, Apply: config.InPlace}
+	c.size = &config.Size{Policies: []config.SizePolicy{}, Apply: config.InPlace, Interval: config.Default().Size.Interval}
 	if t := spec.Target; t.Name != "" {
 		c.note("the target %s %q is left out: target says which workload ballast sizes", t.Kind, t.Name)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 )
 
 const scalingPolicy = `apiVersion: scalingpolicy.kope.io/v1alpha1
@@ -129,7 +130,7 @@ func TestConvert(t *testing.T) {
 			if name == "a ScalingPolicy without an end" {
 				asked = "size.policies[0].rules[1].max: Required value: write the most that it may come to"
 			}
-			switch _, err := config.Parse([]byte(out)); {
+			switch _, err := configfile.Parse([]byte(out)); {
 			case asked == "" && err != nil:
 				t.Errorf("it does not parse: %v", err)
 			case asked != "" && (err == nil || !strings.HasPrefix(err.Error(), asked) || strings.Contains(err.Error(), ", size.")):
@@ -247,7 +248,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := config.Parse(text); err != nil {
+		if _, err := configfile.Parse(text); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}
 	})

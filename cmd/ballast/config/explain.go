@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/poll"
 	"ballast/planner/size"
@@ -28,7 +31,7 @@ func newConfigExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := config.Parse(data, settings.CheckMetrics)
+			c, err := configfile.Parse(data, settings.CheckMetrics)
 			if err != nil {
 				return reportMistakes(cmd.OutOrStdout(), args[0], err)
 			}
@@ -50,6 +53,9 @@ func explainSizes(w io.Writer, c config.PlannerConfig) error {
 	say.To(t, "  list\tresource\trule\tof policy\tvalue\n")
 	for _, r := range rules {
 		say.To(t, "  %s\t%s\t%s\t%s\t%s\n", r.List, r.Resource, cmp.Or(r.Name, "-"), s.PolicyOf(r), formula(r))
+		for _, more := range refined(r) {
+			say.To(t, "  \t\t\t\t  %s\n", more)
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -113,4 +119,47 @@ func formula(r size.Rule) string {
 		said += ", at most " + r.Max.String()
 	}
 	return said
+}
+
+// refined is what else a rule says, a line each, in the order in which it counts.
+func refined(r size.Rule) (lines []string) {
+	if s := r.Smoothing; s != nil {
+		whole := s.WithDefaults()
+		lines = append(lines, fmt.Sprintf("smooth: percentile %s of the last %d samples, and no change between percentiles %s and %s",
+			percentile(whole.Target), whole.Samples, percentile(whole.Low), percentile(whole.High)))
+	}
+	for _, s := range r.Segments {
+		lines = append(lines, fmt.Sprintf("segment: an input from %s on is rounded up to a multiple of %s", s.At.String(), s.Every.String()))
+	}
+	if q := r.Quantum; q != nil {
+		said := fmt.Sprintf("quantize: rounded up to %s, and steps of %s above", q.Base.String(), q.Step.String())
+		if q.Ratio != 0 && q.Ratio != 1 {
+			said += ", each " + strconv.FormatFloat(q.Ratio, 'g', -1, 64) + " times the last"
+		}
+		if q.MaxStep.Sign() > 0 {
+			said += ", of " + q.MaxStep.String() + " at most"
+		}
+		lines = append(lines, said)
+	}
+	return append(lines, slices.Concat(delayed("delayScaleUp", "grows", "less", r.DelayUp), delayed("delayScaleDown", "shrinks", "more", r.DelayDown))...)
+}
+
+// delayed is when a rule lets a change be, by a delay of one direction.
+func delayed(name, does, by string, d size.Delay) []string {
+	var when []string
+	if d.Max.Sign() > 0 {
+		when = append(when, fmt.Sprintf("an input of %s %s would, too", d.Max.String(), by))
+	}
+	if d.For > 0 {
+		when = append(when, fmt.Sprintf("all samples of the last %s do", config.Duration(d.For)))
+	}
+	if len(when) == 0 {
+		return nil
+	}
+	return []string{name + ": it " + does + " once " + strings.Join(when, ", or ")}
+}
+
+// percentile is a share in thousandths.
+func percentile(thousandths int) string {
+	return strconv.FormatFloat(float64(thousandths)/10, 'f', -1, 64)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/cmd/ballast/fixture"
 )
 
 // An overlay's rule takes the place of the default's of that name, wherever it stands in the file.
@@ -36,6 +38,39 @@ func TestConfigExplainPrintsTheRulesThatHold(t *testing.T) {
 	if failure != `checking "-": 1 mistake` {
 		t.Errorf("an input that there is not: %q", failure)
 	}
+}
+
+// Nothing of a rule is left out: what rounds, smooths, holds back and bounds it.
+func TestConfigExplainPrintsRulesInFull(t *testing.T) {
+	out, failure := runConfig(t, configHeader+`size:
+  policies:
+  - name: ours
+    rules:
+    - list: requests
+      resource: memory
+      base: 1Gi
+      slope: 100Mi
+      input: apps
+      scope: total
+      per: 2
+      segments: [{at: 4, every: 4}, {at: "2k", every: 100}]
+      delayScaleUp: {delaySeconds: 90}
+      delayScaleDown: {max: 20, delaySeconds: 3600}
+      quantize: {base: 512Mi, step: 256Mi, stepRatio: 1.5, maxStep: 2Gi}
+      smooth: {target: 90%, samples: 12}
+      min: 256Mi
+      max: 8Gi
+    - {name: b, list: limits, resource: memory, base: 9Gi}
+  - name: shadowed
+    priority: -1
+    rules:
+    - {list: requests, resource: memory, base: 7Gi, quantize: {step: 1Gi}}
+    - {list: requests, resource: cpu, slope: 10m, input: cores, smooth: {target: 80%, low: 60%, high: 95%}, delayScaleUp: {max: 5}, quantize: {step: 100m}}
+`, "explain", "-")
+	if failure != "" {
+		t.Fatal(failure)
+	}
+	fixture.Golden(t, "explain-in-full", out)
 }
 
 // Each input says where it comes from, and what lets ballast read it.

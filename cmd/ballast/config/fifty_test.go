@@ -1,7 +1,10 @@
 package config
 
 import (
+	"embed"
 	"fmt"
+	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/fixture"
-	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -28,8 +31,26 @@ var day = []float64{1, 1, 1, 1.02, 1, 1.3, 1.8, 2.6, 4, 6, 6, 5.9, 6, 5.95, 6, 5
 
 const fifty = 50
 
-// examples are after those of CPVPS's and HVPA's documents and vectors; some have other numbers than a document has, and not all are here.
-func examples() []struct{ name, manifest string } {
+//go:embed testdata/seeds
+var seeds embed.FS
+
+// seedExamples are the examples of CPVPS's and HVPA's own repositories, each with its source in its first line.
+func seedExamples(t *testing.T) (all []example) {
+	t.Helper()
+	files, err := fs.Glob(seeds, "testdata/seeds/*.yaml")
+	fixture.MustDo(t, err)
+	for _, file := range files {
+		text, err := seeds.ReadFile(file)
+		fixture.MustDo(t, err)
+		all = append(all, example{strings.TrimSuffix(path.Base(file), ".yaml"), string(text)})
+	}
+	return all
+}
+
+type example struct{ name, manifest string }
+
+// examples are after those of CPVPS's and HVPA's documents and vectors, with other numbers than a document has.
+func examples() []example {
 	cpvps := func(function, smoothing string) string {
 		return "kind: ScalingPolicy\nmetadata: {name: controller}\nspec:\n  containers: [{name: c, resources: {requests: [" +
 			"{resource: cpu, function: " + function + "}]}}]\n  smoothing: " + smoothing + "\n"
@@ -50,7 +71,7 @@ spec:
   weightBasedScalingIntervals: %s
 `, most, intervals)
 	}
-	return []struct{ name, manifest string }{
+	return []example{
 		{"CPVPS: segments", cpvps(`{base: 200m, input: cores, slope: 10m, `+
 			`segments: [{at: 4, every: 4}, {at: 32, every: 8}, {at: 256, every: 64}]}`, `{}`)},
 		{"CPVPS: every core, from 16 on each fourth", cpvps(`{base: 100m, input: cores, slope: 10m, `+
@@ -75,24 +96,42 @@ spec:
 func TestTheExamplesSizeAFleetOf50(t *testing.T) {
 	var b strings.Builder
 	for _, one := range examples() {
-		fmt.Fprintf(&b, "%s\n", one.name)
-		text, failure := runConfig(t, one.manifest, "convert", "-", "--capacity", "2.5")
-		if failure != "" {
-			t.Fatalf("%s: %s", one.name, failure)
-		}
-		a, last := installed(t, text), ""
-		for hour, factor := range day {
-			a.during(t, hour, factor)
-			if strings.HasPrefix(one.name, "HVPA") {
-				a.enough(t, hour, factor)
-			}
-			if held := a.held(); held != last {
-				fmt.Fprintf(&b, "  %02d:00  load %5.2f  %5.0f cores  %s\n", hour, 0.1*factor*fifty, 4*factor*fifty, held)
-				last = held
-			}
-		}
+		sizeAFleet(t, &b, one)
 	}
 	fixture.Golden(t, "fifty", b.String())
+}
+
+// TestTheSeedsExamplesSizeAFleetOf50: the same of what the two projects ship, to the letter.
+func TestTheSeedsExamplesSizeAFleetOf50(t *testing.T) {
+	var b strings.Builder
+	all := seedExamples(t)
+	for _, one := range all {
+		sizeAFleet(t, &b, one)
+	}
+	if len(all) != 12 {
+		t.Errorf("%d examples", len(all))
+	}
+	fixture.Golden(t, "fifty-seeds", b.String())
+}
+
+func sizeAFleet(t *testing.T, b *strings.Builder, one example) {
+	t.Helper()
+	fmt.Fprintf(b, "%s\n", one.name)
+	text, failure := runConfig(t, one.manifest, "convert", "-", "--capacity", "2.5")
+	if failure != "" {
+		t.Fatalf("%s: %s", one.name, failure)
+	}
+	a, last := installed(t, text), ""
+	for hour, factor := range day {
+		a.during(t, hour, factor)
+		if strings.HasPrefix(one.name, "HVPA") || strings.HasPrefix(one.name, "hvpa") {
+			a.enough(t, one, hour, factor)
+		}
+		if held := a.held(); held != last {
+			fmt.Fprintf(b, "  %02d:00  load %5.2f  %5.0f cores  %s\n", hour, 0.1*factor*fifty, 4*factor*fifty, held)
+			last = held
+		}
+	}
 }
 
 // site is an Argo CD that does at once what it is told, under a configuration.
@@ -117,7 +156,7 @@ func installed(t *testing.T, text string) *site {
 	file["change"] = change
 	whole, err := yaml.Marshal(file)
 	fixture.MustDo(t, err)
-	c, err := config.Parse(whole)
+	c, err := configfile.Parse(whole)
 	fixture.MustDo(t, err)
 	held, env := true, "2"
 	a := &site{input.Inputs{Config: c, PlannerUser: "system:serviceaccount:argocd:ballast-planner", Enforcement: &held,
@@ -177,9 +216,14 @@ func (a *site) cycle(t *testing.T) {
 	instant.Do(diff.Steps(view, seen, diff.Options{}).Steps, &a.in.Workload, a.in.Discovered.Secrets)
 }
 
-// enough asserts that no replica is held a tenth below what its own clusters need: the file says a core for a load of 2.5.
-func (a *site) enough(t *testing.T, hour int, factor float64) {
+// enough asserts that no replica is held a tenth below what its own clusters need, and where its file wants a change of 80 % at least,
+// not further below than that: the file says a core for a load of 2.5.
+func (a *site) enough(t *testing.T, of example, hour int, factor float64) {
 	t.Helper()
+	least := 0.9
+	if strings.Contains(of.manifest, "percentage: 80") {
+		least = 1 / 1.8
+	}
 	loads := map[int]float64{}
 	for _, s := range a.in.Discovered.Secrets {
 		loads[s.Shard.N] += 0.1 * factor
@@ -187,8 +231,8 @@ func (a *site) enough(t *testing.T, hour int, factor float64) {
 	for replica, load := range loads {
 		size, _ := a.in.InForce.SizeOf(replica)
 		got := resource.MustParse(size.Requests["cpu"])
-		if need := load / 2.5; got.AsApproximateFloat64() < need*0.9 {
-			t.Errorf("%02d:00: replica %d has %s, and its clusters need %.3f cores", hour, replica, got.String(), need)
+		if need := load / 2.5; got.AsApproximateFloat64() < need*least {
+			t.Errorf("%s: %02d:00: replica %d has %s, and its clusters need %.3f cores", of.name, hour, replica, got.String(), need)
 		}
 	}
 }
@@ -206,8 +250,14 @@ func (a *site) held() string {
 	for replica := range p.Replicas {
 		size, held := p.SizeOf(replica)
 		text := size.Requests["cpu"]
-		if !held {
+		switch {
+		case !held:
 			text = "none"
+		case text == "":
+			text = "as the template"
+		}
+		if limit := size.Limits["cpu"]; limit != "" {
+			text += " (limit " + limit + ")"
 		}
 		if text != last {
 			flush()

@@ -188,7 +188,7 @@ func (s *seen) env() string {
 func (s *seen) checkRest() (all []Finding) {
 	for _, p := range s.out.Problems {
 		inSecrets := slices.ContainsFunc(s.out.Fleet.Problems,
-			func(d discover.Problem) bool { return string(d.Kind) == p.Kind && d.Secret == p.Subject })
+			func(d discover.SecretProblem) bool { return string(d.Kind) == p.Kind && d.Secret == p.Subject })
 		saidAbove := inSecrets || p.Kind == "Renumbered"
 		if saidAbove || p.Phase == problem.PhasePoll || ofSizeInputs(p) {
 			continue

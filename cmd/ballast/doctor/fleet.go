@@ -26,7 +26,7 @@ import (
 // checkSecrets tells the discovery's problems, one line for each kind.
 func (s *seen) checkSecrets() []Finding {
 	faulty := []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.TooLong, discover.TooMany, discover.ConfigUnread}
-	byKind := map[discover.ProblemKind][]discover.Problem{}
+	byKind := map[discover.ProblemKind][]discover.SecretProblem{}
 	for _, p := range s.out.Fleet.Problems {
 		byKind[p.Kind] = append(byKind[p.Kind], p)
 	}

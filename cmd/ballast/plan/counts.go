@@ -5,6 +5,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/resize"
 )
 
 // writeCounts says how many replicas the weights ask for, and what keeps their number from changing.
@@ -20,6 +21,17 @@ func writeCounts(w io.Writer, c *cycle.Counts) {
 		}
 	}
 	for _, b := range c.Blocked {
+		say.To(w, "  %s\n", b)
+	}
+}
+
+// writeMoves says which moves that level wait for a rule of change.
+func writeMoves(w io.Writer, blocked []resize.Blocked) {
+	if len(blocked) == 0 {
+		return
+	}
+	say.To(w, "\nMoves that wait\n")
+	for _, b := range blocked {
 		say.To(w, "  %s\n", b)
 	}
 }

@@ -12,9 +12,11 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/calibrate"
+	"ballast/planner/config"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
@@ -23,7 +25,6 @@ import (
 	"ballast/planner/measure"
 	"ballast/planner/page"
 	"ballast/planner/plan"
-	"ballast/planner/poll"
 	"ballast/planner/sharding"
 )
 
@@ -50,6 +51,7 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		return err
 	}
 	writeCounts(w, out.Counts)
+	writeMoves(w, out.Blocked)
 	if err := writeSizes(w, out.Sizing); err != nil {
 		return err
 	}
@@ -152,18 +154,18 @@ func writeMetrics(w io.Writer, table measure.Table) {
 }
 
 // writeRelisted says how many live objects the new owners of what moves list, where they are measured.
-func writeRelisted(w io.Writer, out cycle.Outcome) {
-	at := slices.IndexFunc(out.Table.Columns, func(c measure.Column) bool { return c.ID == poll.Objects })
-	if at < 0 || len(out.Candidate.Moves) == 0 {
+func writeRelisted(w io.Writer, c config.PlannerConfig, out cycle.Outcome) {
+	each := loads.Objects(c, out.Table)
+	if each == nil || len(out.Candidate.Moves) == 0 {
 		return
 	}
 	moves, objects := map[string]bool{}, 0.0
 	for _, m := range out.Candidate.Moves {
 		moves[m.Cluster] = true
 	}
-	for i, c := range out.Fleet.Clusters {
-		if moves[c.Shard.ID] {
-			objects += out.Table.Columns[at].Values[i]
+	for i, cl := range out.Fleet.Clusters {
+		if moves[cl.Shard.ID] {
+			objects += each[i]
 		}
 	}
 	say.To(w, "  The new owners of what moves list %.0f objects anew.\n", objects)
@@ -206,6 +208,9 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := say.Bars(w, c.Replicas); err != nil {
 		return err
 	}
+	if room := out.Line.Headroom(out.Now, c.Replicas); room != "" && len(c.Moves) > 0 {
+		say.To(w, "  Headroom: %s.\n", room)
+	}
 	for _, lost := range c.Lost {
 		say.To(w, "  - %s\n", lost)
 	}
@@ -218,7 +223,7 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 			say.Rollout(in.InForce.Rollout))
 	} else if ahead := cycle.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
-		writeRelisted(w, out)
+		writeRelisted(w, in.Config, out)
 		writeWrites(w, unstamped(out), ahead.Moves)
 	}
 	if len(c.Moves) == 0 {
@@ -344,6 +349,8 @@ type planResult struct {
 	InUse     *cycle.InUse       `json:"inUse,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
 	Sizing    *resize.Sizing     `json:"sizing,omitempty"`
+	Counts    *cycle.Counts      `json:"counts,omitempty"`
+	Blocked   []resize.Blocked   `json:"blocked,omitempty"` // moves that wait
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
 
@@ -352,8 +359,9 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Alternatives: cycle.Alternatives(in, out),
-		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Counts: out.Counts, Blocked: out.Blocked,
+		Alternatives: cycle.Alternatives(in, out),
+		Ahead:        cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)
 		if out.Loads != nil {

@@ -23,6 +23,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -223,7 +224,7 @@ func (o *options) guarded(run func() error) (err error) {
 }
 
 func (o *options) fromFile() (config.PlannerConfig, error) {
-	cfg, err := config.ParseFile(o.config, settings.CheckMetrics)
+	cfg, err := configfile.ParseFile(o.config, settings.CheckMetrics)
 	if err != nil {
 		return cfg, fmt.Errorf("reading the configuration %q: %w", o.config, err)
 	}
@@ -251,7 +252,7 @@ func (o *options) fromCluster(ctx context.Context, c client.Client, progress io.
 		say.To(progress, "note: ConfigMap %q has no config.yaml, and every setting is at its default\n", o.installed)
 		return config.Default(), nil
 	}
-	cfg, err := config.Parse([]byte(text), settings.CheckMetrics)
+	cfg, err := configfile.Parse([]byte(text), settings.CheckMetrics)
 	if err != nil {
 		return cfg, fmt.Errorf("reading the configuration of ConfigMap %q, as the planner does: %w", o.installed, err)
 	}

@@ -35,5 +35,7 @@ func TestSizesGolden(t *testing.T) {
 	}
 	writeCounts(&text, &cycle.Counts{Blocked: []resize.Blocked{{Replica: size.All, Resource: resize.ResourceReplicas,
 		Direction: change.In, Reason: change.Paradoxical, From: "4", To: "3", Since: since}}})
+	writeMoves(&text, []resize.Blocked{{Replica: size.All, Resource: resize.ResourceClusters, Direction: change.Moves, Reason: change.OutsideMaintenance,
+		From: "0", To: "3", Since: since, Until: since.Add(13 * time.Hour), Why: "the next maintenance window begins then"}})
 	fixture.Golden(t, "sizes", text.String())
 }

@@ -31,6 +31,7 @@ func absent() map[string]string {
 		"ballast_change_blocked_timestamp_seconds":        "a change that waits",
 		"ballast_enforcement_configuration_matches":       "a webhook configuration",
 		"ballast_enforcement_up":                          "a mode that enforces",
+		"ballast_moves_blocked":                           "a change that waits",
 		"ballast_ownership_unwell_replicas":               "a replica that is unwell",
 		"ballast_planner_moves_left":                      "a rate of moves that binds",
 		"ballast_planner_oldest_sample_timestamp_seconds": "a metric with an ageQuery",

@@ -73,7 +73,7 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 			}
 			return *w.ApplicationNamespaces, true, nil
 		},
-		Report: func(p nudge.Problem) {
+		Report: func(p nudge.ListingProblem) {
 			a.log.Info("not every Application is found", "reason", p.Reason, "message", p.Message)
 		}})
 }

@@ -38,12 +38,14 @@ import (
 	"ballast/cmd/ballast/version"
 	"ballast/planner/apply"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
 	"ballast/planner/discover"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
+	"ballast/planner/rewatch"
 	"ballast/planner/size/inputs"
 	"ballast/planner/store"
 	"ballast/planner/surroundings"
@@ -156,7 +158,7 @@ type plannerApp struct {
 	rest    *rest.Config
 	stop    context.CancelCauseFunc
 	metrics *telemetry.Metrics
-	config  *config.Reloader
+	config  *configfile.Reloader
 	target  plan.Target
 	found   discover.Workload // the target as it was found
 	user    string
@@ -200,8 +202,8 @@ func (a *plannerApp) work(ctx context.Context) error {
 func (a *plannerApp) loadConfig() error {
 	var err error
 	var first config.PlannerConfig
-	a.config, err = config.NewReloader(a.options.config, config.ReloaderOptions{
-		Checks: []config.Check{settings.CheckMetrics},
+	a.config, err = configfile.NewReloader(a.options.config, configfile.ReloaderOptions{
+		Checks: []configfile.Check{settings.CheckMetrics},
 		OnChange: func(c config.PlannerConfig) {
 			if needsRestart(first, c) {
 				a.stop(errRestart)
@@ -297,6 +299,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		// ConfigMaps are read live: few and rare, and of Argo CD's namespace none but the plan's concerns us as a watch.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
 		Cache: cache.Options{
+			NewInformer:       rewatch.NewInformer,
 			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector, c.Partition.LabelKeys()...)},

@@ -8,6 +8,7 @@ import (
 
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/replay"
 	"ballast/planner/sharding"
 )
@@ -65,7 +66,7 @@ func (o *options) read(text string) (wanted, error) {
 	if name == "" || file == "" {
 		return wanted{}, fmt.Errorf("--config: %q is neither a file, nor NAME=FILE, nor one of %s", text, strings.Join(replay.Names(), ", "))
 	}
-	c, err := config.ParseFile(file, settings.CheckMetrics)
+	c, err := configfile.ParseFile(file, settings.CheckMetrics)
 	if err != nil {
 		return wanted{}, fmt.Errorf("--config: reading %q, which is no name of %s: %w", file, strings.Join(replay.Names(), ", "), err)
 	}

@@ -294,7 +294,7 @@ func (a *asker) stepOf(at time.Time, fleet discover.Fleet, t measure.Table) trac
 
 // clusterOf is a cluster without credentials, should its server's URL have some.
 func clusterOf(c discover.Cluster) trace.Cluster {
-	t := trace.Cluster{Name: c.Shard.ID, Server: c.Shard.Server, UID: c.Shard.UID, Replica: trace.NoReplica}
+	t := trace.Cluster{Name: c.Shard.ID, Server: c.Shard.Server, UID: c.Shard.UID, Replica: plans.NoReplica}
 	if printable.MaskServer(t.Server) != t.Server {
 		t.Server = "https://" + plans.ServerHash(t.Server)
 	}

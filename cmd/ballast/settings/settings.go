@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/config"
+	"ballast/planner/config/validation"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -31,7 +32,7 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 	}
 	if d := c.Index.Dimensions; defaults && d != nil && d.Memory != nil {
 		ids := slices.Collect(maps.Keys(poll.DefaultWeights()))
-		errs = append(errs, config.UnknownMetrics(d.Memory.Weights, ids, field.NewPath("index", "dimensions", "memory", "weights"))...)
+		errs = append(errs, validation.UnknownMetrics(d.Memory.Weights, ids, field.NewPath("index", "dimensions", "memory", "weights"))...)
 	}
 	return append(errs, checkInputs(c)...)
 }

@@ -13,7 +13,7 @@ import (
 
 // TestTheExitCodeSaysWhetherAPersonIsNeeded, and the error what for.
 func TestTheExitCodeSaysWhetherAPersonIsNeeded(t *testing.T) {
-	turns := func(kind status.Type, to status.State, reason status.Reason) func(*fixture.World) {
+	turns := func(kind status.Type, to status.State, reason status.ConditionReason) func(*fixture.World) {
 		return func(w *fixture.World) { w.Turns(kind, to, reason, "why") }
 	}
 	for name, test := range map[string]struct {

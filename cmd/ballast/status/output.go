@@ -12,7 +12,6 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 	"ballast/planner/status"
 )
 
@@ -274,7 +273,7 @@ func (s *Overview) writeSlots(w io.Writer) error {
 		say.To(t, "  %d\t%s\t%s\n", slot.Shard, slot.State, slot.describe())
 	}
 	for _, p := range s.Pods {
-		if p.Replica == sharding.Nobody {
+		if p.Replica == plan.NoReplica {
 			say.To(t, "  -\tNo slot\t%s: %s\n", p.Name, s.describePod(p))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
 	"ballast/planner/cycle/memory"
@@ -94,7 +95,7 @@ func (s *observation) readConfig(ctx context.Context, c client.Reader, o *option
 	var cm corev1.ConfigMap
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.config}, &cm)
 	if err == nil {
-		s.config, err = config.Parse([]byte(cm.Data["config.yaml"]))
+		s.config, err = configfile.Parse([]byte(cm.Data["config.yaml"]))
 	}
 	if err != nil {
 		s.config = config.Default()

@@ -7,7 +7,6 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 	"ballast/planner/status"
 )
 
@@ -31,7 +30,7 @@ func (s *Overview) sampled(r status.Replica) string {
 func (s *Overview) writeSizes(w io.Writer) {
 	pods := map[int]podStatus{}
 	for _, p := range s.Pods {
-		if p.Replica != sharding.Nobody && !p.Terminating {
+		if p.Replica != plan.NoReplica && !p.Terminating {
 			pods[p.Replica] = p
 		}
 	}

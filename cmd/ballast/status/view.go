@@ -15,7 +15,6 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 	"ballast/planner/status"
 )
 
@@ -171,7 +170,7 @@ func underWayOf(v *plan.View, said *status.Status, now time.Time) *underWay {
 
 // describe words a move; where a cluster came from nobody may know any more.
 func describe(m cycle.Move) string {
-	if m.From == sharding.Nobody {
+	if m.From == plan.NoReplica {
 		return fmt.Sprintf("%s: to %d", m.Cluster, m.To)
 	}
 	return fmt.Sprintf("%s: %d -> %d", m.Cluster, m.From, m.To)

@@ -14,6 +14,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
@@ -206,7 +207,7 @@ func (m *PlanMap) settings(ctx context.Context, notes io.Writer) (config.Planner
 	case err != nil:
 		return otherwise, fmt.Errorf("reading ConfigMap %q: %w", m.config, err)
 	}
-	c, err := config.Parse([]byte(cm.Data["config.yaml"]))
+	c, err := configfile.Parse([]byte(cm.Data["config.yaml"]))
 	if err != nil {
 		say.To(notes, "note: ConfigMap %q is not read, and every cluster Secret is counted as ballast's: %s\n", m.config, say.OneLine(err.Error()))
 		return otherwise, nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ballast/planner/ownership"
+	"ballast/planner/plan"
 )
 
 // Figures are the metrics of a watch that runs in a pod.
@@ -49,7 +49,7 @@ func (f *Figures) show(l *look) {
 		if r.Ready && !r.Answered {
 			silent++
 		}
-		if r.Replica != ownership.NoReplica {
+		if r.Replica != plan.NoReplica {
 			f.clusters.WithLabelValues(strconv.Itoa(r.Replica)).Add(float64(r.Clusters))
 		}
 	}

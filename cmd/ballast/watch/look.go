@@ -264,7 +264,7 @@ func (l *look) table(w io.Writer) {
 	say.To(t, "REPLICA\tPOD\tREADY\tCLUSTERS\n")
 	for _, r := range l.Replicas {
 		ordinal, clusters := fmt.Sprint(r.Replica), fmt.Sprint(r.Clusters)
-		if r.Replica == ownership.NoReplica {
+		if r.Replica == plan.NoReplica {
 			ordinal = "-"
 		}
 		if !r.Answered {

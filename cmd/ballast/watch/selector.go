@@ -13,6 +13,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
+	"ballast/planner/config/configfile"
 	"ballast/planner/discover"
 )
 
@@ -80,7 +81,7 @@ func (s *selects) configured(ctx context.Context, r client.Reader, namespace str
 	if !there {
 		return of, ""
 	}
-	cfg, err := config.Parse([]byte(text))
+	cfg, err := configfile.Parse([]byte(text))
 	if err != nil {
 		return of, fmt.Sprintf("which Secrets the planner takes for clusters: the configuration of ConfigMap %q is refused, "+
 			"and those of the default selector are watched: %s",

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
+	"ballast/planner/plan"
 )
 
 // shows is a pod's report: of the servers that it reads, and of those that it shows an Application of.
@@ -161,7 +162,7 @@ func TestManyFaultsAreToldInABoundedNumberOfLines(t *testing.T) {
 	l := &look{At: fixture.Noon}
 	for i := range mostServers {
 		l.Orphans = append(l.Orphans, ownership.Orphan{Cluster: fmt.Sprintf("https://%05d", i), Since: fixture.Noon,
-			Intended: ownership.NoReplica, Last: ownership.NoReplica})
+			Intended: plan.NoReplica, Last: plan.NoReplica})
 	}
 	l.Orphans[mostServers-1].Last = 2
 	var out bytes.Buffer

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ballast/planner/cycle"
-	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
@@ -228,7 +228,7 @@ func (a *Answer) costs(with rest) {
 		moves[m.Cluster] = true
 	}
 	a.Cost, a.loads = Cost{Clusters: len(moves)}, map[string]string{}
-	objects := explain.Objects(a.in.Config, with.last.Table)
+	objects := loads.Objects(a.in.Config, with.last.Table)
 	if objects != nil {
 		a.Cost.Objects = new(float64)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
+	"ballast/planner/config/validation"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
@@ -159,7 +160,7 @@ func (c change) apply(in input.Inputs, out cycle.Outcome) (input.Inputs, error) 
 		return in, err
 	}
 	in.Config.Partition = partition
-	for _, mistake := range in.Config.Validate() { // of a file that an older ballast saved others may be wrong, too
+	for _, mistake := range validation.Validate(in.Config) { // of a file that an older ballast saved others may be wrong, too
 		if strings.HasPrefix(mistake.Field, "partition.") {
 			return in, fmt.Errorf("the configuration would be wrong: %w", mistake)
 		}

@@ -17,7 +17,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
-	"ballast/planner/sharding"
 )
 
 // DefaultMaxReplicas is how far a fleet may grow where nobody said: room without surprise.
@@ -76,7 +75,7 @@ func Unchanged(in input.Inputs, fleet discover.Fleet, pins plan.Pins, p plan.Pla
 // reportOrphans names the clusters that nobody reconciles, which Argo CD itself never says.
 func (a *Adoption) reportOrphans() {
 	for i, c := range a.Fleet.Clusters {
-		if a.Owners[i] != sharding.Nobody || c.Skip {
+		if a.Owners[i] != plan.NoReplica || c.Skip {
 			continue
 		}
 		mend := "ballast gives it an owner in Hold and Enforce"

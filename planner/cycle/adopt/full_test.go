@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -159,11 +160,53 @@ func TestNoNewClusterComesAboveTheCapacity(t *testing.T) {
 		}
 		arrivals := placement.NewArrivals(plan.NewView(g.Next, nil))
 		for i := range 20 {
-			to := arrivals.Place(fmt.Sprint("https://new-", i), placement.NoReplica, nil)
+			to := arrivals.Place(fmt.Sprint("https://new-", i), plan.NoReplica, nil)
 			if above := on[to] > 0 && on[to]+mean > capacity; some && above {
 				t.Fatalf("a new cluster comes to replica %d, of %v, and one of the mean is %d; the capacity is %d, and %v are full",
 					to, on, mean, capacity, g.Next.Full)
 			}
 		}
 	})
+}
+
+// TestAnArrivalCountsAsOneOfTheMean: for an hour, whatever is measured of it by then; high is 0.9 of the capacity of ten, and a cluster
+// makes one.
+func TestAnArrivalCountsAsOneOfTheMean(t *testing.T) {
+	const one = plan.LoadUnit
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		came   time.Duration // ago
+		makes  plan.Load
+		change func(*discover.Cluster)
+		want   []int
+	}{
+		"just now":                       {want: []int{0}},
+		"an hour ago":                    {came: time.Hour},
+		"just within it":                 {came: time.Hour - time.Second, want: []int{0}},
+		"a little is measured":           {makes: one / 10, want: []int{0}},
+		"whoever's Secret has no age":    {change: func(c *discover.Cluster) { c.Created = time.Time{} }},
+		"of a server that is there":      {change: func(c *discover.Cluster) { c.Follows = true }},
+		"Argo CD is told to leave alone": {change: func(c *discover.Cluster) { c.Skip = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := filled(9, 7, 4) // eight that make one, and this one
+			g.In.Now, g.In.Config.Partition.Sticky = now, &config.Sticky{High: "0.9", Low: "0.5"}
+			bounded(g, 10)
+			loads := slices.Repeat([]plan.Load{one}, len(g.Fleet.Clusters))
+			c := &g.Fleet.Clusters[0]
+			c.Created, loads[0], g.InUse.Of[0] = now.Add(-test.came), test.makes, plan.Bytes(test.makes*(1<<20)/one)
+			if test.change != nil {
+				test.change(c)
+			}
+			for by, full := range map[string]func(){
+				"load":   func() { memory := g.InUse; g.InUse = nil; SayFull(g, nil, 10*one, loads); g.InUse = memory },
+				"memory": func() { SayFull(g, nil, 0, nil) },
+			} {
+				full()
+				if diff := cmp.Diff(test.want, g.Next.Full); diff != "" {
+					t.Errorf("by %s (-want +got):\n%s", by, diff)
+				}
+			}
+		})
+	}
 }

@@ -8,13 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 )
 
 // layout brings the plan's rows up to date.
@@ -28,7 +28,7 @@ func (l layout) observe() {
 		row, known := before[c.Shard.ID]
 		switch {
 		case !standing.Managed(c):
-		case known && l.Owners[i] != sharding.Nobody:
+		case known && l.Owners[i] != plan.NoReplica:
 			row.Replica = l.Owners[i]
 			l.Next.Clusters[c.Shard.ID] = row
 		default:
@@ -37,7 +37,7 @@ func (l layout) observe() {
 	}
 	var homeless []int
 	for _, i := range l.thatFit(unknown) {
-		if l.Owners[i] == sharding.Nobody {
+		if l.Owners[i] == plan.NoReplica {
 			homeless = append(homeless, i)
 			continue
 		}
@@ -59,11 +59,11 @@ func (l layout) add() {
 	}
 	if l.In.InForce == nil {
 		for _, i := range unknown {
-			if l.Owners[i] != sharding.Nobody {
+			if l.Owners[i] != plan.NoReplica {
 				l.Next.Clusters[l.Fleet.Clusters[i].Shard.ID] = plan.Row{Replica: l.Owners[i]}
 			}
 		}
-		unknown = slices.DeleteFunc(unknown, func(i int) bool { return l.Owners[i] != sharding.Nobody })
+		unknown = slices.DeleteFunc(unknown, func(i int) bool { return l.Owners[i] != plan.NoReplica })
 	} else {
 		l.Notes = append(l.Notes, fmt.Sprintf("%d new: %s", len(unknown), ground.NamesOf(l.Fleet, unknown)))
 	}
@@ -126,8 +126,11 @@ func (l layout) place(clusters []int) {
 		return
 	}
 	arrivals := placement.NewArrivals(plan.NewView(l.Next.Clone(), l.Pins))
+	if load := loadOf(l.Ground, division.Capacity(l.Ground), nil); load != nil {
+		arrivals.FillTo(plan.Load(load.high))
+	}
 	for _, i := range l.leadersFirst(clusters) {
-		c, current := l.Fleet.Clusters[i], placement.NoReplica
+		c, current := l.Fleet.Clusters[i], plan.NoReplica
 		if c.Explicit.State == discover.ShardValid {
 			current = c.Explicit.N
 		}
@@ -250,7 +253,7 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 			m.Claim = placement.Follows
 		}
 		if _, row := l.Next.Clusters[m.Name]; !row && !v.Stays(m.At) {
-			m.At = placement.NoReplica // its shard may be any number
+			m.At = plan.NoReplica // its shard may be any number
 		}
 		members[k] = m
 	}

@@ -12,7 +12,6 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 )
 
 // Comparison is what stands against the plan in force.
@@ -43,7 +42,7 @@ func InForce(in input.Inputs) Comparison {
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
 		loads[i] = plan.LoadOf(in.InForce.Clusters[cl.Shard.ID].Load)
-		owners[i] = sharding.Nobody
+		owners[i] = plan.NoReplica
 		if replica, _, ok := view.Effective(cl.Shard.ID); ok {
 			owners[i] = replica
 			replicas = max(replicas, replica+1) // x0y holds the workload at 0, and its rows stay
@@ -67,7 +66,7 @@ func MovesUnderWay(v *plan.View) []outcome.Move {
 	var moves []outcome.Move
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row, known := v.Plan.Clusters[name]
-		m := outcome.Move{Cluster: name, From: sharding.Nobody, To: row.Replica}
+		m := outcome.Move{Cluster: name, From: plan.NoReplica, To: row.Replica}
 		was, left := r.Was[name]
 		to, goes := r.Moves[name]
 		switch {

@@ -32,7 +32,7 @@ type counting struct{ *outcome.Draft }
 func Allowed(draft *outcome.Draft, g *ground.Ground, d division.Division, wanted int, due bool) (allowed int) {
 	c := counting{draft}
 	if division.Counted(g, false) {
-		c.Out.Memory.Counts.History, c.Out.Memory.Counts.Blocked = change.History{}, nil
+		c.Out.Memory.Counts.History, c.Out.Memory.Counts.Blocked = change.Past{}, nil
 		return wanted
 	}
 	of := tally{now: min(division.SettledReplicas(g.Next), d.Bounds.MaxReplicas), wanted: wanted, musts: max(division.MustHave(g), g.Held()), due: due,

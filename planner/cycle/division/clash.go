@@ -14,6 +14,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/placement"
+	"ballast/planner/plan"
 )
 
 // Clash is rules that leave no plan at all: without any one of them the others can be kept, unless unproven says that the
@@ -170,7 +171,7 @@ func (b rulebook) mergedClash(rules []rule) bool {
 	units := b.Units().Of(together)
 	of := make(map[int]int, len(b.Fleet.Clusters))
 	for k, u := range units {
-		at, several := placement.NoReplica, false
+		at, several := plan.NoReplica, false
 		for _, i := range u.Clusters {
 			of[i] = k
 			several = several || b.Fleet.Clusters[i].Shard.Server != u.Server
@@ -199,7 +200,7 @@ func (b rulebook) mergedClash(rules []rule) bool {
 }
 
 // explained words what the partition found to clash by its items, and adds the groups without which it would not.
-func (b rulebook) explained(err error, p constraint.Problem, units []discover.Unit) error {
+func (b rulebook) explained(err error, p constraint.Question, units []discover.Unit) error {
 	var found *constraint.Error
 	if !errors.As(err, &found) {
 		return err
@@ -252,10 +253,10 @@ func (b rulebook) binding(units []discover.Unit, involved map[int]bool) (rules [
 }
 
 // stillClashes reports whether the partition has no plan within those rules alone.
-func (b rulebook) stillClashes(rules []rule, p constraint.Problem) bool {
+func (b rulebook) stillClashes(rules []rule, p constraint.Question) bool {
 	units := b.Units().Of(b.chosenGroups(rules, partition.Together))
 	apart := b.Units().Apart(units, b.chosenGroups(rules, partition.Apart))
-	q := constraint.Problem{Replicas: p.Replicas, Now: make([]int, len(units)), Apart: apart}
+	q := constraint.Question{Replicas: p.Replicas, Now: make([]int, len(units)), Apart: apart}
 	pins := map[int]int{}
 	for _, r := range rules {
 		switch r.what {

@@ -14,7 +14,7 @@ import (
 
 // renew takes a plan that is made anew where the one in force leaves an overload that no few moves relieve. It comes about
 // whole or not at all: all its moves must have room in the budget now, and what it saves over the horizon must outweigh them.
-func (d *Division) renew(g *ground.Ground, p constraint.Problem, stays sticky.Answer, now Terms) {
+func (d *Division) renew(g *ground.Ground, p constraint.Question, stays sticky.Answer, now Terms) {
 	if now.Horizon == 0 || len(stays.Over) == 0 || len(stays.Moves) > 0 {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 
 // stick asks for a partition from the plan in force.
 func (d *Division) stick(g *ground.Ground, b partition.Bounds, loads []plan.Load, c *config.Sticky, now Terms) error {
-	p := constraint.Problem{Items: d.Items, Bounds: b, Now: make([]int, len(d.Items)), Replicas: g.Next.Replicas,
+	p := constraint.Question{Items: d.Items, Bounds: b, Now: make([]int, len(d.Items)), Replicas: g.Next.Replicas,
 		Apart: g.Units().Apart(d.groups, g.Groups)}
 	for replica := range now.Closed {
 		for len(p.Closed) <= replica {
@@ -74,7 +74,7 @@ func (d *Division) wantsMore(g *ground.Ground, err error) bool {
 }
 
 // roomier is with as many replicas more as the memory asks for, where nobody said how many there are.
-func (d *Division) roomier(g *ground.Ground, p *constraint.Problem, o sticky.Options, answer sticky.Answer) (sticky.Answer, error) {
+func (d *Division) roomier(g *ground.Ground, p *constraint.Question, o sticky.Options, answer sticky.Answer) (sticky.Answer, error) {
 	if g.InUse == nil || d.limited || Counted(g, true) {
 		return answer, nil
 	}

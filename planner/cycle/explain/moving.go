@@ -10,13 +10,12 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/evaluate"
-	"ballast/planner/measure"
 	"ballast/planner/plan"
-	"ballast/planner/poll"
 )
 
 // Moving is what a move of a cluster, with all that goes with it, to the best other replica would gain and cost, by the model of
@@ -42,16 +41,6 @@ type Moving struct {
 
 // longestWait is more than anybody waits for a move to pay.
 const longestWait = 10 * 365 * 24 * time.Hour
-
-// Objects is how many live objects each cluster's replica keeps, where the default metric says it; nil: nothing does.
-func Objects(c config.PlannerConfig, t measure.Table) []float64 {
-	at := slices.IndexFunc(t.Columns, func(c measure.Column) bool { return c.ID == poll.Objects })
-	own := c.Poll.Prometheus != nil && c.Poll.Prometheus.OfClusters() != nil
-	if at < 0 || own {
-		return nil
-	}
-	return t.Columns[at].Values
-}
 
 // moving weighs the move of an explained cluster; nil: it has no replica, or nothing is measured.
 func (e *Explanation) moving(in input.Inputs, out outcome.Outcome, unit []int) *Moving {
@@ -109,7 +98,7 @@ func (m *Moving) costs(in input.Inputs, e *Explanation, unit []int) {
 		load = e.total
 	}
 	m.LoadHours = load.Float() * evaluate.Cold.Hours()
-	objects := Objects(in.Config, e.table)
+	objects := loads.Objects(in.Config, e.table)
 	if objects != nil {
 		m.Objects = new(float64)
 	}

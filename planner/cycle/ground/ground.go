@@ -54,7 +54,7 @@ func (g *Ground) Standing(i int) int {
 
 // Firm is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
 func (g *Ground) Firm(i int) placement.Cluster {
-	c, firm := g.Fleet.Clusters[i], placement.Cluster{At: placement.NoReplica, Claim: placement.Fixed}
+	c, firm := g.Fleet.Clusters[i], placement.Cluster{At: plan.NoReplica, Claim: placement.Fixed}
 	pin, pinned := g.Pins[c.Shard.ID]
 	switch {
 	case pinned && g.Holds(c.Shard.ID, pin):
@@ -91,7 +91,7 @@ func (g *Ground) Carries(i int) int {
 	if peoples && names && !g.Next.FreeReplicas {
 		return c.Explicit.N
 	}
-	return placement.NoReplica
+	return plan.NoReplica
 }
 
 // Owned is the number of replicas that people's Secrets need which name none: Argo CD has them where it has them, whatever ballast does.
@@ -205,7 +205,7 @@ func (g *Ground) Moves(of map[string]int) []outcome.Move {
 
 // Firmest is the replica that a unit's firmest cluster cannot leave, and which one that is.
 func (g *Ground) Firmest(clusters []int) (cluster, at int) {
-	cluster, at = -1, placement.NoReplica
+	cluster, at = -1, plan.NoReplica
 	firmest := placement.Follows
 	for _, i := range clusters {
 		if c := g.Firm(i); c.At >= 0 && (at < 0 || c.Claim > firmest) {

@@ -26,7 +26,8 @@ type Ledger struct{ *outcome.Draft }
 // was decided and lost the race does not: its memory is dropped.
 func (l Ledger) Count(beside *placement.Servers) {
 	m := &l.Out.Memory.Changes
-	m.Ledger = m.Ledger.Kept(l.In.Now, RatesOf(l.In))
+	cooldown := change.Rate{Period: time.Duration(l.In.Config.Change.Moves.Cooldown)} // which asks for the last move
+	m.Ledger = m.Ledger.Kept(l.In.Now, append(RatesOf(l.In), cooldown))
 	if p := l.In.InForce; p != nil {
 		l.enterAsked(change.Healing, slices.Values(l.In.Healed), *p, beside)
 		l.CountStage(*p, beside)

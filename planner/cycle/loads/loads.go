@@ -192,3 +192,13 @@ func Held(c config.PlannerConfig, t measure.Table, loads []plan.Load, references
 	}
 	return made
 }
+
+// Objects is how many live objects each cluster's replica keeps, where the default metric says it; nil: nothing does.
+func Objects(c config.PlannerConfig, t measure.Table) []float64 {
+	at := slices.IndexFunc(t.Columns, func(c measure.Column) bool { return c.ID == poll.Objects })
+	own := c.Poll.Prometheus != nil && c.Poll.Prometheus.OfClusters() != nil
+	if at < 0 || own {
+		return nil
+	}
+	return t.Columns[at].Values
+}

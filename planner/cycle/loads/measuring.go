@@ -10,7 +10,6 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/measure"
-	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -80,7 +79,7 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 		cl := &m.Out.Fleet.Clusters[i]
 		name := cl.Shard.ID
 		fresh := !known(name)
-		s := measure.Standing{Uncounted: fresh, New: fresh, Moved: !m.In.Had(name, cl.Shard.Server), Replica: placement.NoReplica}
+		s := measure.Standing{Uncounted: fresh, New: fresh, Moved: !m.In.Had(name, cl.Shard.Server), Replica: plan.NoReplica}
 		if row, planned := g.Next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/cycle/ground"
-	"ballast/planner/placement"
+	"ballast/planner/plan"
 )
 
 // TestOlderMembersAreNotPushedOut: who joins later, or is newer, takes nobody's place.
@@ -18,7 +18,7 @@ func TestOlderMembersAreNotPushedOut(t *testing.T) {
 		groups := []ground.Group{{Name: "pay"}, {Name: "hubs", Apart: true}, {Name: "big", Apart: true}}
 		var all []candidate
 		for i := range rapid.IntRange(1, 20).Draw(t, "clusters") {
-			c := candidate{cluster: i, server: fmt.Sprintf("https://%02d", rapid.IntRange(0, 9).Draw(t, "a")*20+i), size: 1, at: placement.NoReplica}
+			c := candidate{cluster: i, server: fmt.Sprintf("https://%02d", rapid.IntRange(0, 9).Draw(t, "a")*20+i), size: 1, at: plan.NoReplica}
 			c.own = rapid.IntRange(0, 3).Draw(t, "own") == 0
 			all = append(all, c)
 			for k := range groups {
@@ -61,7 +61,7 @@ func BenchmarkAdmit(b *testing.B) {
 			groups := []ground.Group{{Name: "pay"}, {Name: "hubs", Apart: true}}
 			var all []candidate
 			for i := range n {
-				all = append(all, candidate{cluster: i, server: fmt.Sprintf("https://%06d", n-i), size: 1, at: placement.NoReplica})
+				all = append(all, candidate{cluster: i, server: fmt.Sprintf("https://%06d", n-i), size: 1, at: plan.NoReplica})
 				groups[i%2].Members = append(groups[i%2].Members, i)
 			}
 			for b.Loop() {
@@ -72,7 +72,7 @@ func BenchmarkAdmit(b *testing.B) {
 			groups := []ground.Group{{Name: "pay"}, {Name: "hubs", Apart: true}}
 			var all []candidate
 			for i := range n {
-				c := candidate{cluster: i, server: fmt.Sprintf("https://%06d", n-i), size: 1, at: placement.NoReplica}
+				c := candidate{cluster: i, server: fmt.Sprintf("https://%06d", n-i), size: 1, at: plan.NoReplica}
 				if i == 0 {
 					c.at, c.pinned = 3, true
 				}

@@ -13,7 +13,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/placement"
+	"ballast/planner/plan"
 )
 
 // candidate is a cluster that a group's selector takes, with the others of its server.
@@ -21,7 +21,7 @@ type candidate struct {
 	cluster int    // of the fleet
 	server  string // that it leads
 	size    int    // clusters of the server
-	at      int    // the replica that it cannot leave; placement.NoReplica: none
+	at      int    // the replica that it cannot leave; plan.NoReplica: none
 	pinned  bool   // data.pins says so
 	own     bool   // its Secret alone says where it is
 	fresh   bool   // it is not known for an hour
@@ -82,7 +82,7 @@ func (m membership) candidate(u discover.Unit, lead int) candidate {
 	}
 	leads := m.Fleet.Clusters[lead]
 	peoples := !standing.Managed(leads) || leads.Immutable
-	c.own = !c.pinned && (c.at != placement.NoReplica || peoples)
+	c.own = !c.pinned && (c.at != plan.NoReplica || peoples)
 	c.fresh = !m.In.Memory.Known.Has(leads.Shard.ID)
 	return c
 }
@@ -178,7 +178,7 @@ func (b *binding) may(c candidate, g ground.Group) (outside, bool) {
 	}
 	one, other := b.of[mine], b.of[b.Root(g.Server)]
 	merged := &bound{clusters: one.clusters + other.clusters, at: max(one.at, other.at)}
-	twoPins := one.at != other.at && min(one.at, other.at) != placement.NoReplica
+	twoPins := one.at != other.at && min(one.at, other.at) != plan.NoReplica
 	for name := range one.apart {
 		twoPins = twoPins || other.apart[name]
 	}
@@ -208,7 +208,7 @@ func (b *binding) seats(server string, mine *bound, apart []string) (outside, bo
 	if len(beside) >= b.replicas {
 		return noRoom, false
 	}
-	if mine.at == placement.NoReplica {
+	if mine.at == plan.NoReplica {
 		return 0, true
 	}
 	for _, other := range beside {

@@ -17,13 +17,13 @@ func (m Memory) Until(now time.Time) Memory {
 	for _, t := range []*time.Time{
 		&m.HoldOff, &m.Rebased, &m.Refused, &m.Heaviest.At, &m.Spare.At, &m.Even.At, &m.Evidence.At, &m.Evidence.Above, &m.Savings.At, &m.Savings.Back,
 		&m.Known.FreshSince, &m.Known.JoinedSince, &m.Known.ShrunkFirst, &m.Known.ShrunkSince, &m.Known.UnsureSince,
-		&m.Changes.Stopped, &m.Changes.PinFailed, &m.Changes.Restarted, &m.Changes.Counted,
+		&m.Changes.Stopped, &m.Changes.PinFailed, &m.Changes.Restarted, &m.Changes.Looked, &m.Changes.Counted,
 		&m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Ownership.Newest, &m.Changes.Ownership.Followed, &m.Changes.Ownership.Begun,
 	} {
 		at(t)
 	}
 	for _, times := range []*map[string]time.Time{
-		&m.Gone, &m.Young, &m.Known.Lost, &m.Known.Twins, &m.Changes.Pinned, &m.Changes.Failed, &m.Changes.Moved,
+		&m.Gone, &m.Young, &m.Known.Lost, &m.Known.Twins, &m.Changes.Pinned, &m.Changes.Failed, &m.Changes.Moved, &m.Changes.Blocked,
 		&m.Changes.Ownership.Lost, &m.Changes.Ownership.Doubled, &m.Changes.Ownership.Astray,
 	} {
 		*times = mapUntil(*times, now)

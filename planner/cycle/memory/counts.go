@@ -10,7 +10,7 @@ import (
 type Counts struct {
 	Start   Start                `json:"start,omitzero"`
 	Asked   int                  `json:"asked,omitempty"` // replicas that the weights asked for last
-	History change.History       `json:"history,omitzero"`
+	History change.Past          `json:"history,omitzero"`
 	Blocked map[string]time.Time `json:"blocked,omitempty"` // changes that do not happen, and since when
 	Killed  map[int]int64        `json:"killed,omitempty"`  // by replica, OOM kills that are dated after the change that answered them
 }

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// beyond is how much more than the evidence the fullest replica carries, in hundredths, before people are told.
+	// beyond is how much more than the evidence the fullest replica carries, in hundredths, before people are told and votes are short.
 	beyond = 125
 	// beyondFor is how long it does: spikes go by.
 	beyondFor = time.Hour
@@ -51,8 +51,11 @@ func (e Evidence) Next(s Seen, of string, adopted bool, now time.Time) Evidence 
 func (e Evidence) Line(s Seen) plan.Load { return max(e.Load, s.Heaviest) }
 
 func (e Evidence) exceeds(s Seen) bool {
-	return float64(s.Fullest)*100 > float64(e.Line(s))*beyond
+	return Beyond(s.Fullest, e.Line(s))
 }
+
+// Beyond reports whether a replica carries far more than the line.
+func Beyond(carries, line plan.Load) bool { return float64(carries)*100 > float64(line)*beyond }
 
 // Exceeded reports whether the fullest replica has carried more than is known for long.
 func (e Evidence) Exceeded(now time.Time) bool {

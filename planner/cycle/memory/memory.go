@@ -52,6 +52,7 @@ type limitsMemory struct {
 	HoldOff  time.Time        `json:"HoldOffFor,omitzero"`
 	Stopped  time.Time        `json:"stopped,omitzero"`
 	Restart  time.Time        `json:"restarted,omitzero"`
+	Looked   time.Time        `json:"looked,omitzero"`
 	Pin      time.Time        `json:"pinFailed,omitzero"`
 	Rebased  time.Time        `json:"rebased,omitzero"`
 	Refused  time.Time        `json:"refused,omitzero"`
@@ -71,9 +72,9 @@ func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
 		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Limit: m.Limit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
-		Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures, Counts: m.Counts}
+		Stopped: c.Stopped, Restart: c.Restarted, Looked: c.Looked, Pin: c.PinFailed, Failures: c.Failures, Counts: m.Counts}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
-	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
+	c.Stopped, c.Restarted, c.Looked, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
 }
 
@@ -83,7 +84,7 @@ func (m *Memory) join(l limitsMemory) {
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
 	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence, m.Limit = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence, l.Limit
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused, m.Counts = l.HoldOff, l.Heaviest, l.Rebased, l.Refused, l.Counts
-	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
+	c.Stopped, c.Restarted, c.Looked, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Looked, l.Pin, l.Failures
 }
 
 // partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.
@@ -186,7 +187,7 @@ type Memory struct {
 	Before   map[string]string    `json:"before,omitempty"` // the references that were before that
 	Refused  time.Time            `json:"refused,omitzero"` // when the metrics were not believed last
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
-	Votes    evaluate.History     `json:"votes,omitzero"`
+	Votes    evaluate.Vote        `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"HoldOffFor,omitzero"` // when a rollout failed last
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
@@ -235,15 +236,18 @@ type Changes struct {
 	Moved     map[string]time.Time `json:"moved,omitempty"`    // clusters that moved lately, and when
 	Stopped   time.Time            `json:"stopped,omitzero"`   // when the fleet restarted for a Secret's pin last
 	Restarted time.Time            `json:"restarted,omitzero"` // when a rollout that restarts the fleet began last, whatever its cause
+	Looked    time.Time            `json:"looked,omitzero"`    // when pods were seen last: Restarted lacks no restart of before
 	Failures  change.Failures      `json:"failures,omitempty"` // rollouts that failed
 	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
 	Began     change.Signs         `json:"began,omitzero"`     // what was seen when the present wave began
 	Watch     change.Watch         `json:"watch,omitzero"`     // waves that still answer for what follows
+	Blocked   map[string]time.Time `json:"blocked,omitempty"`  // what keeps moves that level from beginning, and since when
 	Trip      *change.Trip         `json:"trip,omitempty"`     // why ballast stopped itself
 	TripTold  bool                 `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
 	Replicas  failover.Memory      `json:"replicas,omitzero"`
 	Failover  failover.Last        `json:"failover,omitzero"`
 	Ownership ownership.Memory     `json:"ownership,omitzero"`
+	ByName    int                  `json:"byName,omitempty"` // Applications without a dest_server, though they seemed to name a cluster, at the last look
 }
 
 // HoldOffFor is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely

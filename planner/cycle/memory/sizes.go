@@ -13,22 +13,23 @@ import (
 
 // Sizes is what is remembered of how large replicas are.
 type Sizes struct {
-	Rules   size.States                       `json:"rules,omitempty"`
-	Changes map[int]map[string]change.History `json:"changes,omitempty"` // by replica, and by resource; wishes for limits stand apart: see LimitOf
-	Resizes change.History                    `json:"resizes,omitzero"`  // of all of them
-	Peaks   map[int]Peak                      `json:"peaks,omitempty"`   // of memory, by replica
-	Found   *plan.Resources                   `json:"found,omitempty"`   // what the template had before ballast held it
-	Written *plan.Resources                   `json:"written,omitempty"` // what the template has since ballast held it
-	Held    *plan.Sizes                       `json:"held,omitempty"`    // the sizes in force that Changes and Killed know of
-	Blocked map[string]time.Time              `json:"blocked,omitempty"` // changes that do not happen, and since when
-	Killed  map[int]int64                     `json:"killed,omitempty"`  // the OOM kill that a replica grew for last, by its node's clock
-	NoRoom  map[int]time.Time                 `json:"noRoom,omitempty"`  // replicas whose nodes had no room for their size, and when last
-	Back    *SizesBack                        `json:"back,omitempty"`    // what a person went back to
-	Unfit   map[int]Unfit                     `json:"unfit,omitempty"`   // replicas whose nodes never have room for their size
-	Cramped map[int]Cramped                   `json:"cramped,omitempty"` // replicas that clusters are to leave since their nodes have no room
-	Nodes   map[string]string                 `json:"nodes,omitempty"`   // what nodes give one replica, as they were seen last
-	Decided time.Time                         `json:"decided,omitzero"`  // when sizes were decided last, where they are not in each cycle
-	Due     map[string]bool                   `json:"due,omitempty"`     // changes that were decided then, and wait for a rate, a window or a gate
+	Rules   size.States                    `json:"rules,omitempty"`
+	Changes map[int]map[string]change.Past `json:"changes,omitempty"` // by replica, and by resource; wishes for limits stand apart: see LimitOf
+	Resizes change.Past                    `json:"resizes,omitzero"`  // of all of them
+	Peaks   map[int]Peak                   `json:"peaks,omitempty"`   // of memory, by replica
+	Found   *plan.Resources                `json:"found,omitempty"`   // what the template had before ballast held it
+	Written *plan.Resources                `json:"written,omitempty"` // what the template has since ballast held it
+	Held    *plan.Sizes                    `json:"held,omitempty"`    // the sizes in force that Changes and Killed know of
+	Blocked map[string]time.Time           `json:"blocked,omitempty"` // changes that do not happen, and since when
+	Killed  map[int]int64                  `json:"killed,omitempty"`  // the OOM kill that a replica grew for last, by its node's clock
+	NoRoom  map[int]time.Time              `json:"noRoom,omitempty"`  // replicas whose nodes had no room for their size, and when last
+	Back    *SizesBack                     `json:"back,omitempty"`    // what a person went back to
+	Unfit   map[int]Unfit                  `json:"unfit,omitempty"`   // replicas whose nodes never have room for their size
+	GivenUp map[int]GivenUp                `json:"givenUp,omitempty"` // replicas whose size is refused to new pods, by ordinal
+	Cramped map[int]Cramped                `json:"cramped,omitempty"` // replicas that clusters are to leave since their nodes have no room
+	Nodes   map[string]string              `json:"nodes,omitempty"`   // what nodes give one replica, as they were seen last
+	Decided time.Time                      `json:"decided,omitzero"`  // when sizes were decided last, where they are not in each cycle
+	Due     map[string]bool                `json:"due,omitempty"`     // changes that were decided then, and wait for a rate, a window or a gate
 }
 
 // Cramped is since when a replica's node has had no room for what its rules want it to request, of which its pod has that many percent,
@@ -83,6 +84,27 @@ func (u Unfit) until(now time.Time) Unfit {
 	return u
 }
 
+// GivenUp is since when a replica's size is refused to its pod, since when no pod is made for it (Podless), and since when it is given up
+// for that; zero: it is not. Held is the size that is given up, and Stays what holds meanwhile: nothing but the pod template where it is
+// Bare, since no pod was made.
+type GivenUp struct {
+	Since   time.Time      `json:"since,omitzero"`
+	Podless time.Time      `json:"podless,omitzero"`
+	At      time.Time      `json:"at,omitzero"`
+	Bare    bool           `json:"bare,omitempty"`
+	Held    plan.Resources `json:"held,omitzero"`
+	Stays   plan.Resources `json:"stays,omitzero"`
+}
+
+func (g GivenUp) until(now time.Time) GivenUp {
+	for _, at := range []*time.Time{&g.Since, &g.Podless, &g.At} {
+		if at.After(now) {
+			*at = now
+		}
+	}
+	return g
+}
+
 // SizesBack is the sizes of an earlier plan that a person went back to, by replica, and when; Clusters is how many each had then.
 type SizesBack struct {
 	At       time.Time              `json:"at"`
@@ -95,7 +117,8 @@ func LimitOf(resource string) string { return resource + ".limit" }
 
 // none reports whether there is nothing to remember.
 func (s Sizes) none() bool {
-	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.NoRoom) + len(s.Unfit) + len(s.Nodes) + len(s.Cramped)
+	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.Nodes)
+	entries += len(s.NoRoom) + len(s.Unfit) + len(s.GivenUp) + len(s.Cramped)
 	stands := s.Found != nil || s.Held != nil || s.Back != nil
 	return entries == 0 && !stands
 }
@@ -203,10 +226,14 @@ func (s Sizes) until(now time.Time) Sizes {
 	for replica, c := range cramped {
 		cramped[replica] = c.until(now)
 	}
+	givenUp := maps.Clone(s.GivenUp)
+	for ordinal, g := range givenUp {
+		givenUp[ordinal] = g.until(now)
+	}
 	if s.Decided.After(now) {
 		s.Decided = now
 	}
-	s.Unfit, s.Cramped = unfit, cramped
+	s.Unfit, s.Cramped, s.GivenUp = unfit, cramped, givenUp
 	s.Peaks, s.Blocked, s.NoRoom = peaks, mapUntil(s.Blocked, now), mapUntil(s.NoRoom, now)
 	return s
 }

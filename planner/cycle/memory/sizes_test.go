@@ -19,8 +19,8 @@ import (
 func TestWhatIsKnownOfSizesSurvivesALeader(t *testing.T) {
 	m := Memory{Sizes: Sizes{
 		Rules:   size.States{"/requests/memory/apps/replica/apps": {2: {Since: 1, At: 5, Input: 7, Window: []size.Stretch{{At: 5, Lo: 6, Hi: 7}}}}},
-		Changes: map[int]map[string]change.History{2: {"memory": {Last: 4, Wishes: []change.Wish{{At: 5, Lo: 1, Hi: 2}}}}},
-		Resizes: change.History{Last: 4, Events: []change.Event{{At: 4, By: 1}}},
+		Changes: map[int]map[string]change.Past{2: {"memory": {Last: 4, Wishes: []change.Wish{{At: 5, Lo: 1, Hi: 2}}}}},
+		Resizes: change.Past{Last: 4, Events: []change.Event{{At: 4, By: 1}}},
 		Peaks:   map[int]Peak{2: {Bytes: 128 << 20, At: sim.Epoch, Later: []Peak{{Bytes: 64 << 20, At: sim.Epoch}}}},
 		Found:   &plan.Resources{Requests: map[string]string{"memory": "1Gi"}},
 		Blocked: map[string]time.Time{"2/memory/down/StabilizationWindow": sim.Epoch},

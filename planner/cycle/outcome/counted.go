@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"fmt"
 	"time"
 
 	"ballast/planner/cycle/memory"
@@ -14,11 +15,12 @@ type Counts struct {
 	Blocked []resize.Blocked `json:"blocked,omitempty"`
 }
 
-// Waiting are all changes that are wanted and do not happen now: of the number of replicas, and of their sizes.
+// Waiting are all changes that are wanted and do not happen now: of the number of replicas, of where clusters are, and of sizes.
 func (o Outcome) Waiting() (all []resize.Blocked) {
 	if o.Counts != nil {
 		all = append(all, o.Counts.Blocked...)
 	}
+	all = append(all, o.Blocked...)
 	if o.Sizing != nil {
 		all = append(all, o.Sizing.Blocked...)
 	}
@@ -47,4 +49,24 @@ type Line struct {
 	Since      time.Time `json:"since,omitzero"`
 	Fullest    int       `json:"fullest"`
 	Share      float64   `json:"share"` // of the line, that the fullest carries
+}
+
+// Headroom says how much of the line the fullest replica would carry instead of what it does; empty: there is no line.
+func (l *Line) Headroom(now, then []plan.Replica) string {
+	if l == nil || l.Load <= 0 {
+		return ""
+	}
+	of := "what one is known to bear"
+	if l.Configured {
+		of = "partition.capacity"
+	}
+	share := func(replicas []plan.Replica) float64 { return fullest(replicas).Float() / l.Load.Float() }
+	return fmt.Sprintf("the fullest at %.2f of %s instead of %.2f", share(then), of, share(now))
+}
+
+func fullest(replicas []plan.Replica) (most plan.Load) {
+	for _, r := range replicas {
+		most = max(most, r.TotalLoad)
+	}
+	return most
 }

@@ -28,8 +28,9 @@ type Outcome struct {
 	InUse     *InUse // of memory; nil: the configuration has no such dimension, or nobody knows
 	Line      *Line  // what a replica may carry, or is known to; nil: nothing says it
 	Candidate *Candidate
-	Sizing    *resize.Sizing // nil: no policy says how large replicas are
-	Counts    *Counts        // nil: nothing is to be said of how many there are
+	Sizing    *resize.Sizing   // nil: no policy says how large replicas are
+	Counts    *Counts          // nil: nothing is to be said of how many there are
+	Blocked   []resize.Blocked // moves that level are wanted, and wait for a rule of change.moves
 	Progress  rollout.Progress
 	Verdict   ownership.Verdict // who has each cluster
 	Replicas  failover.Verdict  // who is unwell

@@ -32,12 +32,12 @@ type judge struct {
 
 // decide judges each resource of each replica, and answers the sizes that hold from now on.
 func (j *judge) decide() map[int]size.Resources {
-	histories := map[int]map[string]change.History{}
+	histories := map[int]map[string]change.Past{}
 	j.before, j.Memory.Blocked = j.Memory.Blocked, map[string]time.Time{}
 	j.due, j.Memory.Due = j.Memory.Due, nil
 	next := map[int]size.Resources{}
 	for _, replica := range j.mostUrgent(j.ordinals()) {
-		next[replica], histories[replica] = j.heldOnly(replica), map[string]change.History{}
+		next[replica], histories[replica] = j.heldOnly(replica), map[string]change.Past{}
 		changed := map[int]bool{} // by what is remembered of a growth, and of a shrinking: each direction has its own rate
 		for _, name := range resources() {
 			m, by := j.one(replica, name, next[replica])

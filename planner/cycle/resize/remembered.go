@@ -13,7 +13,7 @@ import (
 // remembered is the history of one resource of one replica. Changes are the resource's, and stand with the wishes for its request;
 // the wishes for its limit stand apart: where one of the two is at rest the other must not take its wishes for its own.
 type remembered struct {
-	request, limit change.History
+	request, limit change.Past
 }
 
 // remembered is what the memory has of a resource, with what it does not know of: a size that another leader gave the replica
@@ -32,7 +32,7 @@ func (j *judge) remembered(replica int, name string) remembered {
 // wish remembers what is wanted of request and limit. What stands was wanted until now where nothing is remembered.
 func (m remembered) wish(at time.Time, now, want size.Resources, name string, rules change.Rules) remembered {
 	for _, list := range []struct {
-		h         *change.History
+		h         *change.Past
 		has, asks map[string]resource.Quantity
 	}{{&m.request, now.Requests, want.Requests}, {&m.limit, now.Limits, want.Limits}} {
 		q, wanted := list.asks[name]
@@ -49,7 +49,7 @@ func (m remembered) wish(at time.Time, now, want size.Resources, name string, ru
 }
 
 // leading is the history by which a change is judged: that of the quantity that leads, with the resource's changes.
-func (m remembered) leading(request bool) change.History {
+func (m remembered) leading(request bool) change.Past {
 	h := m.request
 	if !request {
 		h.Wishes = m.limit.Wishes
@@ -75,8 +75,8 @@ func (m remembered) stableLimit(at time.Time, now, got size.Resources, name stri
 }
 
 // keep puts the history back where there is any.
-func (m remembered) keep(all map[string]change.History, name string) {
-	for key, h := range map[string]change.History{name: m.request, memory.LimitOf(name): m.limit} {
+func (m remembered) keep(all map[string]change.Past, name string) {
+	for key, h := range map[string]change.Past{name: m.request, memory.LimitOf(name): m.limit} {
 		if h.Last != 0 || len(h.Wishes)+len(h.Events) > 0 {
 			all[key] = h
 		}

@@ -46,6 +46,7 @@ type Question struct {
 	Leavers   map[int]bool                 // those of them that clusters of the present wave have left
 	Over      map[int]bool                 // replicas that carry more than a person said that they may
 	Unmet     []diff.Unmet                 // pods that have not got the size that the plan held them at
+	Due       int                          // pods that are to be there; 0: nobody can tell
 	Shut      Shut
 	Back      Back
 	Memory    memory.Sizes
@@ -67,6 +68,8 @@ type Answer struct {
 	Memory    memory.Sizes
 	Problems  []problem.Problem
 	Note      string // what this cycle resizes, in words; empty: nothing
+
+	given []string // whose sizes are given up by this cycle, in words
 }
 
 // Restarts reports whether every replica restarts for the sizes.
@@ -75,6 +78,7 @@ func (a Answer) Restarts() bool { return a.Sizing.Apply == config.Template && a.
 // Decide answers the sizes that hold from now on.
 func Decide(q Question) Answer {
 	q.shape = shapeOf(q)
+	q = refusals{q}.restored()
 	nodes := q.NodeCap
 	q.NodeCap = q.mostByPods()
 	v := viewOf(q)
@@ -96,8 +100,9 @@ func Decide(q Question) Answer {
 		a.Problems = append(a.Problems, problem.Problem{Phase: problem.PhaseSize, Kind: "SizePolicyRefused",
 			Message: "sizes stay as they are: " + err.Error()})
 	}
-	a.Sizing.Replicas = q.shownSizes(q.with(a), w.Sizes)
 	a.Memory.Held = inForce(q.with(a))
+	refusals{q}.giveUp(&a, quantitiesOf(v.found))
+	a.Sizing.Replicas = q.shownSizes(q.with(a), w.Sizes)
 	if a.Resources != nil {
 		left := q.podTemplate().left()
 		written := resourcesOf(over(over(quantitiesOf(v.found), quantitiesOf(&left)), quantitiesOf(a.Resources)))
@@ -106,12 +111,15 @@ func Decide(q Question) Answer {
 	if a.Sizing.Resized == 0 {
 		a.Note = ""
 	}
+	if len(a.given) > 0 {
+		a.Note = "gives up sizes that pods are refused with: " + problem.ClipList(a.given)
+	}
 	return a
 }
 
 // answer judges what is wanted.
 func (q Question) answer(v view, w wishes) Answer {
-	j := judge{Question: q, view: v, wanted: w.Result, asked: w.asked, unfit: w.unfit, beyond: w.beyond, out: &Sizing{Apply: q.apply(), Rules: w.rows(), Unmet: q.Unmet}}
+	j := judge{Question: q, view: v, wanted: w.Result, asked: w.asked, unfit: w.unfit, beyond: w.beyond, out: &Sizing{Apply: q.apply(), Rules: w.rows(q.Size), Unmet: q.Unmet}}
 	j.Memory.Found, j.Memory.Peaks, j.Memory.Killed, j.Memory.Rules = v.found, v.peaks, maps.Clone(v.killed), w.states
 	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = nodeRoom{q}.noRoom(w.beyond), w.back, w.unfit
 	j.Memory.Cramped = q.cramped(w)

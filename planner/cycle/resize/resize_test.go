@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
@@ -569,4 +570,44 @@ func TestARequestThatChangesLittleStarvesNoLimit(t *testing.T) {
 		f.runs(2, apps)
 		wants(t, f, name, [2]string{"2024Mi", "6Gi"})
 	}
+}
+
+// TestAReplicaOverCapacityIsNeverStarvedByMinChange: what is less than the least change grows all the same while it carries more than it
+// may, and only there; whatever the least change is.
+func TestAReplicaOverCapacityIsNeverStarvedByMinChange(t *testing.T) {
+	f := newFleet(2)
+	f.runs(2, 10, 10)
+	f.Change.Up.MinChange = &config.SizeSteps{Memory: &config.SizeStep{Value: "1Gi"}}
+	wants(t, f, "at rest", [2]string{"2024Mi", "4048Mi"}, [2]string{"2024Mi", "4048Mi"})
+	f.Over = map[int]bool{1: true}
+	f.run(15, 15)
+	wants(t, f, "over capacity", [2]string{"2024Mi", "4048Mi"}, [2]string{"2524Mi", "5048Mi"})
+	if diff := cmp.Diff([]string{"0 up MinChange 2024Mi->2560Mi"}, f.blocks()); diff != "" {
+		t.Errorf("blocked (-want +got):\n%s", diff)
+	}
+	f.Over = nil
+	f.run(14, 19)
+	wants(t, f, "no more over it", [2]string{"2024Mi", "4048Mi"}, [2]string{"2524Mi", "5048Mi"})
+}
+
+// TestNoLeastChangeHoldsAReplicaOverCapacity, of any size, by any way of applying it.
+func TestNoLeastChangeHoldsAReplicaOverCapacity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFleet(2)
+		f.Size.Apply = rapid.SampledFrom([]config.SizeApply{config.InPlace, config.Template}).Draw(t, "apply")
+		f.run(10, 10)
+		f.Change.Up.MinChange = &config.SizeSteps{Memory: &config.SizeStep{
+			Value:      config.Quantity(fmt.Sprintf("%dMi", rapid.IntRange(1, 100_000).Draw(t, "value"))),
+			Percentage: config.Percent(rapid.IntRange(1, 100).Draw(t, "percentage"))}}
+		over := rapid.IntRange(0, 1).Draw(t, "over")
+		f.Over = map[int]bool{over: true}
+		apps := [2]float64{10, 10}
+		apps[over] += float64(rapid.IntRange(1, 400).Draw(t, "more"))
+		f.run(apps[0], apps[1])
+		for _, b := range f.last.Sizing.Blocked {
+			if b.Reason == change.TooSmall && b.Direction == change.Up {
+				t.Errorf("%s", b)
+			}
+		}
+	})
 }

@@ -38,6 +38,11 @@ func (q nodeRoom) noRoom(beyond map[int]size.Resources) map[int]time.Time {
 	for replica := range beyond {
 		remember(replica, q.Now)
 	}
+	for replica, g := range q.Memory.GivenUp {
+		if !g.At.IsZero() && !q.uniform() {
+			remember(replica, q.Now)
+		}
+	}
 	return all
 }
 

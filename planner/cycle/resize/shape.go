@@ -65,3 +65,11 @@ func (s shape) named(replica int) string {
 	}
 	return fmt.Sprintf("replica %d's", replica)
 }
+
+// subject is a replica, as what a problem is of.
+func (s shape) subject(replica int) string {
+	if s.one {
+		return "every replica"
+	}
+	return fmt.Sprintf("replica %d", replica)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"time"
 
@@ -26,6 +27,7 @@ type Sizing struct {
 
 // SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all.
 type SizeRow struct {
+	Policy   string  `json:"policy,omitempty"`
 	Rule     string  `json:"rule"`
 	Replica  int     `json:"replica"`
 	Input    float64 `json:"input"`
@@ -42,9 +44,9 @@ type ReplicaSize struct {
 	InForce plan.Resources `json:"inForce"`
 }
 
-// By is how many replicas a change of their number is of; of a size it is 0.
+// By is how many replicas a change of their number is of, or how many clusters would move; of a size it is 0.
 func (b Blocked) By() float64 {
-	if b.Resource != ResourceReplicas {
+	if b.Resource != ResourceReplicas && b.Resource != ResourceClusters {
 		return 0
 	}
 	from, _ := strconv.Atoi(b.From) // numbers of ours
@@ -70,13 +72,18 @@ func (b Blocked) Key() string {
 	return fmt.Sprintf("%d/%s/%s/%s", b.Replica, b.Resource, b.Direction, b.Reason)
 }
 
-// ResourceReplicas is what a Blocked of the number of replicas is of.
-const ResourceReplicas = "replicas"
+// What a Blocked that is of no size is of: the number of replicas, or where clusters are.
+const (
+	ResourceReplicas = "replicas"
+	ResourceClusters = "clusters"
+)
 
 // String is a line for people.
 func (b Blocked) String() string {
 	said := fmt.Sprintf("replica %d: %s", b.Replica, b.Resource)
 	switch {
+	case b.Resource == ResourceClusters:
+		return "levelling by " + b.moves() + b.since()
 	case b.Resource == ResourceReplicas:
 		said = "the number of replicas:"
 	case b.Replica == size.All:
@@ -85,7 +92,28 @@ func (b Blocked) String() string {
 	if b.To != "" {
 		said += fmt.Sprintf(" %s instead of %s", b.To, cmp.Or(b.From, "none"))
 	}
-	said += fmt.Sprintf(" waits since %s: %s", b.Since.UTC().Format(time.RFC3339), b.Reason)
+	return said + b.since()
+}
+
+// moves words how many clusters would have another replica.
+func (b Blocked) moves() string {
+	if b.To == "1" {
+		return "1 move"
+	}
+	return b.To + " moves"
+}
+
+// Steady is without what changes from cycle to cycle: until when, why, and how many clusters would move but for a power of two.
+func (b Blocked) Steady() Blocked {
+	b.Until, b.Why = time.Time{}, ""
+	if n := int(b.By()); b.Resource == ResourceClusters && n > 1 {
+		b.To = fmt.Sprintf("up to %d", 1<<bits.Len(uint(n-1)))
+	}
+	return b
+}
+
+func (b Blocked) since() string {
+	said := fmt.Sprintf(" waits since %s: %s", b.Since.UTC().Format(time.RFC3339), b.Reason)
 	if b.Why != "" {
 		said += " (" + b.Why + ")"
 	}

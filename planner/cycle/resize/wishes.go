@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/size"
@@ -68,10 +69,15 @@ func (w wishes) keep(q Question, v view, asked size.Question) {
 	}
 }
 
-// rows are what each rule made of each input, for people.
-func (w wishes) rows() (all []SizeRow) {
+// rows are what each rule made of each input, for people, and whose rule it is.
+func (w wishes) rows(of config.Size) (all []SizeRow) {
+	policies := map[string]string{}
 	for _, row := range w.Rows {
-		all = append(all, SizeRow{Rule: ruleName(row.Rule), Replica: row.Replica, Input: row.Input, Known: row.Known,
+		name := ruleName(row.Rule)
+		if _, known := policies[name]; !known {
+			policies[name] = of.PolicyOf(row.Rule)
+		}
+		all = append(all, SizeRow{Policy: policies[name], Rule: name, Replica: row.Replica, Input: row.Input, Known: row.Known,
 			Computed: sizeText(row.Rule.Resource, row.Computed), Value: sizeText(row.Rule.Resource, row.Value), Held: row.Held})
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
+	"ballast/planner/plan"
 )
 
 // Bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
@@ -24,7 +25,7 @@ func Bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) 
 	}
 	var names []string
 	for _, o := range v.Orphans {
-		planned, had := o.Intended != ownership.NoReplica, o.Last != ownership.NoReplica
+		planned, had := o.Intended != plan.NoReplica, o.Last != plan.NoReplica
 		if planned && had && !peoples[o.Cluster] {
 			names = append(names, o.Cluster)
 		}

@@ -38,7 +38,7 @@ func (w *Watch) Look(g *ground.Ground) {
 	for _, f := range w.In.Installation {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
 	}
-	if n := w.In.Observed.Reported.ByName(); n >= manyByName {
+	if n := w.byName(); n >= manyByName {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
 			"that name their cluster: their clusters seem to have no load and no owner; upgrade Argo CD to 3.0.6 or later", n)})
 	}
@@ -62,6 +62,18 @@ func (w *Watch) Look(g *ground.Ground) {
 
 // manyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
 const manyByName = 5
+
+// byName is how many Applications seem to have an empty dest_server for their cluster's name by two looks in a row, the lower number: a
+// wave, or a pod that has just started, may show as many at one of them.
+func (w *Watch) byName() int {
+	before := w.In.Memory.Changes.ByName
+	if len(w.In.Observed.Reported.Pods) == 0 {
+		return 0
+	}
+	now := w.In.Observed.Reported.ByName()
+	w.Out.Memory.Changes.ByName = now
+	return min(before, now)
+}
 
 func (w *Watch) judgeOwners(g *ground.Ground) {
 	if len(w.In.Observed.Reported.Pods) == 0 {
@@ -120,7 +132,7 @@ func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name 
 		shard, known := said[cl.Shard.Server]
 		switch {
 		case cl.Explicit.State != discover.ShardValid, known && shard != cl.Explicit.N:
-			said[cl.Shard.Server] = ownership.NoReplica
+			said[cl.Shard.Server] = plan.NoReplica
 		case !known:
 			said[cl.Shard.Server] = cl.Explicit.N
 		}
@@ -218,7 +230,7 @@ func (w *Watch) expect(g *ground.Ground) {
 		}
 	}
 	for _, o := range w.Out.Verdict.Orphans {
-		if w.In.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
+		if w.In.Observed.Known && o.Intended != plan.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
 			w.expectedOrphans = append(w.expectedOrphans, o.Cluster)
 		}
 	}
@@ -291,10 +303,21 @@ func (w *Watch) unseenServers(names []string) func(server string) bool {
 	return func(server string) bool { return len(hashes) > 0 && hashes[plan.ServerHash(server)] }
 }
 
+// underWay reports whether a rollout has a wave of clusters on its way.
+func underWay(r *plan.Rollout) bool { return r != nil && r.Stage == plan.Moving && len(r.Was) > 0 }
+
+// goesOn reports whether a wave that was under way still is: a later wave, a way back and a stage without moves are its end.
+func goesOn(wave plan.Rollout, after *plan.Rollout) bool {
+	if after == nil || after.Wave != wave.Wave {
+		return false
+	}
+	return after.Stage == plan.Moving && len(after.Moves) > 0
+}
+
 // Follow notes the waves that began and ended between two plans.
 func (w *Watch) Follow(before, after *plan.Rollout) {
 	m := &w.Out.Memory.Changes
-	if before != nil && len(before.Was) > 0 && before.Stage == plan.Moving && (after == nil || after.Wave != before.Wave || after.Stage != plan.Moving || len(after.Moves) == 0) {
+	if underWay(before) && !goesOn(*before, after) {
 		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
 			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
 	}

@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/reading"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/plan"
 )
 
 // sizing has the sizes of replicas follow their rules.
@@ -69,7 +70,7 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
 		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas),
 		Receivers: ReceiversOf(g.Next, target), Givers: GiversOf(g.Next, target), Leavers: leaversOf(g.Next),
-		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next),
+		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next), Due: s.due(g),
 		Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: reading.RememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
@@ -82,6 +83,17 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 	if answer.Note != "" {
 		s.Note(answer.Note)
 	}
+}
+
+// due is how many pods are to be there; 0: nobody can tell, or sizes are people's or stay as they are.
+func (s sizing) due(g *ground.Ground) int {
+	w := s.In.Workload
+	peoples, deciding := s.In.Paused || s.In.BreakGlass || g.Next.Unmanaged, g.Next.Mode == plan.Enforce
+	seen := s.In.Observed.Known && w.ObservedGeneration >= w.Generation
+	if peoples || !deciding || !seen {
+		return 0
+	}
+	return w.Replicas
 }
 
 // frozenSizes reports whether what holds sizes stays as it is since a person froze ballast, and tells that it waits.
@@ -140,7 +152,8 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 	if g.Next.Unmanaged {
 		v.Add(gate.Everything, "the workload is annotated as unmanaged")
 	}
-	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart], RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes.Restarted)}
+	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart],
+		RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes)}
 }
 
 // overCapacity are the replicas that carry more than a person said that they may.
@@ -187,11 +200,20 @@ func (s sizing) nodeCapUnknown() {
 		Message: "size.nodeCap.fromNodes bounds no replica: " + why + "; write size.nodeCap.cpu and memory to be bounded meanwhile"})
 }
 
-// RestartAgain is when ballast may restart the fleet again by itself; zero: now. Last is when it did.
-func RestartAgain(in input.Inputs, last time.Time) time.Time {
-	every := time.Duration(in.Config.Change.Restarts.Every)
+// RestartAgain is when ballast may restart the fleet again by itself; zero: now. What nobody saw for a while may have restarted just now.
+func RestartAgain(in input.Inputs, m memory.Changes) time.Time {
+	every, last := time.Duration(in.Config.Change.Restarts.Every), m.Restarted
+	if Blind(in, m) && !m.Looked.IsZero() && in.Now.Sub(m.Looked) < every {
+		last = in.Now
+	}
 	if since := in.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
 		return time.Time{}
 	}
 	return last.Add(every)
+}
+
+// Blind reports whether the fleet may have restarted since its pods were seen last: they are not seen, or a leader begins with an older
+// memory, or none.
+func Blind(in input.Inputs, m memory.Changes) bool {
+	return m.Looked.IsZero() || in.Now.Sub(m.Looked) > 2*time.Duration(in.Config.Interval)
 }

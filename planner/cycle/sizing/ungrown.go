@@ -21,24 +21,26 @@ type Ungrown map[int][]resize.Blocked
 const mostTries = 4
 
 // WithGrowth runs a cycle, and runs it anew where it begins to level clusters to replicas that may not grow for them: what is levelled
-// waits until they may. What has to move waits for no rule of sizes.
-func WithGrowth(in input.Inputs, run func(Ungrown) outcome.Outcome) outcome.Outcome {
-	held, wants := Ungrown{}, map[int]bool{} // wants to grow as much without them
+// waits until they may. Each run is given the replicas that are held, to which it levels nothing, and shows more to hold or to let go:
+// one that wants to grow as much without what was kept from it is let go for good, since it is not for what would come that it may not.
+// After mostTries runs every replica is held: the next run levels nothing, and is the last.
+func WithGrowth(in input.Inputs, run func(held Ungrown) outcome.Outcome) outcome.Outcome {
+	held, letGo := Ungrown{}, map[int]bool{}
 	for tries := 1; ; tries++ {
 		out := run(held)
 		if freed := held.asMuch(out); len(freed) > 0 && tries <= mostTries {
 			for _, replica := range freed {
-				wants[replica] = true
+				letGo[replica] = true
 				delete(held, replica)
 			}
 			continue
 		}
 		more := ungrownIn(in, out)
-		maps.DeleteFunc(more, func(replica int, _ []resize.Blocked) bool { return wants[replica] || len(held[replica]) > 0 })
+		maps.DeleteFunc(more, func(replica int, _ []resize.Blocked) bool { return letGo[replica] || len(held[replica]) > 0 })
 		if len(more) == 0 || tries > mostTries {
 			return held.shown(out)
 		}
-		if tries == mostTries { // enough: nothing is levelled
+		if tries == mostTries {
 			more = more.forAll(out.Next.Replicas)
 		}
 		maps.Copy(held, more)

@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/sharding"
 )
 
@@ -38,9 +39,9 @@ func Homes(in discover.Input, w discover.Workload) []Home {
 			if c.Explicit.Decides() {
 				owner = sharding.Owners([]discover.Cluster{c}, a, replicas, nil)[0]
 			} else if ringed && !c.Implicit && !c.Skip {
-				owner, one.Unknown = sharding.Nobody, true
+				owner, one.Unknown = plan.NoReplica, true
 			}
-			if owner != sharding.Nobody {
+			if owner != plan.NoReplica {
 				one.At = append(one.At, owner)
 			}
 		}

@@ -54,21 +54,25 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 	return sharding.AlgorithmOf(in.Discovered.Algorithm)
 }
 
-// Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
-// metrics, else the explicit shard, else the algorithm's. sharding.Nobody where no replica has that number, or Argo CD
+// Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in metrics, else the explicit
+// shard, else the one whose pod alone is not ready, else the algorithm's. plan.NoReplica where no replica has that number, or Argo CD
 // skips the cluster.
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
 	seen := shownOwners(in, fleet, replicas)
-	runs := Replicas(in.Workload)
+	runs, left := Replicas(in.Workload), left(in)
 	for i := range fleet.Clusters {
 		c := &fleet.Clusters[i]
-		if shown := seen[i] != sharding.Nobody && seen[i] < replicas; shown && !c.Skip && !c.Implicit {
+		said := in.Observed.Reported.Clusters[c.Shard.ID]
+		switch shown := seen[i] != plan.NoReplica && seen[i] < replicas; {
+		case shown && !c.Skip && !c.Implicit:
 			owners[i] = seen[i]
+		case left != plan.NoReplica && byRing(*c) && len(said.Holders) == 0 && said.Apps != 0:
+			owners[i] = left
 		}
 		if owners[i] >= runs {
-			owners[i] = sharding.Nobody // the env promises more replicas than run: nobody reconciles this cluster
+			owners[i] = plan.NoReplica // the env promises more replicas than run: nobody reconciles this cluster
 		}
 	}
 	return owners
@@ -84,7 +88,7 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	seen, confirmed := shownOwners(in, fleet, discover.MostReplicas), false
 	for i, c := range fleet.Clusters {
 		byAlgorithm := !c.Skip && !c.Implicit && c.Explicit.State != discover.ShardValid
-		if seen[i] == sharding.Nobody || !byAlgorithm {
+		if seen[i] == plan.NoReplica || !byAlgorithm {
 			continue
 		}
 		if seen[i] != given[i] {
@@ -99,14 +103,14 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 }
 
 // shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
-// sharding.Nobody where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
+// plan.NoReplica where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
 func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {
 	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), make([]int, len(fleet.Clusters))
 	for i := range fleet.Clusters {
 		c := &fleet.Clusters[i].Shard
 		owner, known := seen[c.Server]
 		if owners[i] = owner; !known {
-			owners[i] = sharding.Nobody
+			owners[i] = plan.NoReplica
 		}
 		if asked, said := theOne(in.Observed.Reported.Clusters[c.ID].Owners, counted); said {
 			owners[i] = asked
@@ -117,13 +121,13 @@ func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {
 
 // theOne is the owner where one alone says so, or one alone of those below that number.
 func theOne(owners []int, below int) (owner int, said bool) {
-	owner = sharding.Nobody
+	owner = plan.NoReplica
 	for _, o := range owners {
 		if o < 0 || o >= below && len(owners) > 1 {
 			continue
 		}
 		if said {
-			return sharding.Nobody, false
+			return plan.NoReplica, false
 		}
 		owner, said = o, true
 	}
@@ -163,12 +167,12 @@ func seenOwners(fetched poll.Fetched, w discover.Workload, pods []observed.Pod) 
 		server = plan.NormalizeServer(server)
 		replica, ok := replicaOf(pod, w, pods)
 		if other, twice := owners[server]; twice && other != replica || !ok {
-			replica = sharding.Nobody
+			replica = plan.NoReplica
 		}
 		owners[server] = replica
 	}
 	for server, owner := range owners {
-		if owner == sharding.Nobody {
+		if owner == plan.NoReplica {
 			delete(owners, server)
 		}
 	}
@@ -182,7 +186,7 @@ func replicaOf(pod string, w discover.Workload, pods []observed.Pod) (int, bool)
 		if i < 0 {
 			return 0, false
 		}
-		return pods[i].Replica, true // sharding.Nobody without a slot
+		return pods[i].Replica, true // plan.NoReplica without a slot
 	}
 	digits, ok := strings.CutPrefix(pod, w.Name+"-")
 	if !ok {

@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/sharding"
 )
 
@@ -13,7 +14,8 @@ const listsFor = 10 * time.Minute
 
 // Unweighed are the clusters of which nobody can say who owns them under consistent-hashing, by name: their Secrets have no shard,
 // Argo CD's ring gives them one by the number of everybody's Applications, which nobody counts here, and no pod says that it has them.
-// One that no pod has, by the account of every replica, is nobody's.
+// One that no pod has, by the account of every replica, is nobody's; by the account of every replica but one, whose pod is not ready,
+// it is that one's.
 func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 	replicas := ControllerReplicas(in.Workload)
 	if Algorithm(in) != sharding.ConsistentHashing || replicas <= 1 || in.Workload.Replicas == 0 {
@@ -21,13 +23,13 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 	}
 	seen := shownOwners(in, fleet, replicas)
 	listed, all := accounts(in)
+	left := left(in) != plan.NoReplica
 	for i, c := range fleet.Clusters {
-		byRing := Managed(c) && !c.Skip && !c.Explicit.Decides()
-		if shown := seen[i] != sharding.Nobody && seen[i] < replicas; shown || !byRing {
+		if shown := seen[i] != plan.NoReplica && seen[i] < replicas; shown || !byRing(c) || !Managed(c) {
 			continue
 		}
 		said := in.Observed.Reported.Clusters[c.Shard.ID]
-		accounted := listed || all && said.Apps == 0
+		accounted := listed || left || all && said.Apps == 0
 		if !accounted || len(said.Holders) > 0 {
 			names = append(names, c.Shard.ID)
 		}
@@ -51,4 +53,39 @@ func accounts(in input.Inputs) (listed, all bool) {
 		}
 	}
 	return listed, true
+}
+
+// byRing reports whether Argo CD's algorithm says who has a cluster.
+func byRing(c discover.Cluster) bool { return !c.Implicit && !c.Skip && !c.Explicit.Decides() }
+
+// left is the one replica without a ready pod, where each other one says what it has, and has listed its Applications: under
+// consistent-hashing each cluster is one replica's, ready or not, so what no other one has is its. plan.NoReplica: there is none, or
+// several are.
+func left(in input.Inputs) int {
+	if Algorithm(in) != sharding.ConsistentHashing || in.Observed.Dynamic || !in.Observed.Reported.Asked {
+		return plan.NoReplica
+	}
+	ready := map[int]bool{}
+	for _, p := range in.Observed.Pods {
+		if !p.Ready {
+			continue
+		}
+		if ready[p.Replica] = true; in.Now.Sub(p.Started) < listsFor {
+			return plan.NoReplica
+		}
+	}
+	one := plan.NoReplica
+	for replica := range Replicas(in.Workload) {
+		switch {
+		case ready[replica]:
+		case one != plan.NoReplica:
+			return plan.NoReplica
+		default:
+			one = replica
+		}
+	}
+	if one >= ControllerReplicas(in.Workload) { // which owns nothing, or what replica 0 has
+		return plan.NoReplica
+	}
+	return one
 }

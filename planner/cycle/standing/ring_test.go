@@ -26,6 +26,12 @@ func TestWhoseOwnersAreUnknown(t *testing.T) {
 	unseen := func(in *input.Inputs) { in.Observed = input.Observed{} }
 	silent := func(in *input.Inputs) { in.Observed.Pods[1].Answered = false }
 	young := func(in *input.Inputs) { in.Observed.Pods[2].Started = in.Now.Add(-9 * time.Minute) }
+	asked := func(in *input.Inputs) { in.Observed.Reported.Asked = true }
+	down := func(replica int) func(*input.Inputs) {
+		return func(in *input.Inputs) {
+			in.Observed.Pods[replica].Ready, in.Observed.Pods[replica].Answered = false, false
+		}
+	}
 	skipped := func(in *input.Inputs) { in.Discovered.Secrets[1].SkipReconcile = true }
 	peoples := func(in *input.Inputs) { in.Discovered.Secrets[1].Unmanaged = true }
 	of := func(changes ...func(*input.Inputs)) []func(*input.Inputs) { return changes }
@@ -50,6 +56,13 @@ func TestWhoseOwnersAreUnknown(t *testing.T) {
 		"one of them has started just now":         {of(prods(2), young), []string{prod}},
 		"and it has no Application":                {of(prods(0), young), nil},
 		"two have it":                              {of(prods(2, 0, 1)), []string{prod}},
+		"its pod is not ready, the others say so":  {of(down(1), asked, prods(2)), nil},
+		"it is not ready, and another is silent":   {of(down(1), prods(2)), []string{prod}},
+		"it is not ready, and another is young":    {of(down(1), asked, prods(2), young), []string{prod}},
+		"two are not ready":                        {of(down(0), down(1), asked, prods(2)), []string{prod}},
+		"it is not ready, and another has it":      {of(down(1), asked, prods(2, 0)), nil},
+		"it is not ready, and two others have it":  {of(down(1), asked, prods(2, 0, 2)), []string{prod}},
+		"it is not ready, and beyond the env":      {of(down(2), asked, prods(2), func(in *input.Inputs) { *in.Workload.EnvReplicas = "2" }), []string{lab, prod}},
 		"one beyond those that count has it, too":  {of(prods(2, 0, 3)), nil},
 		"one beyond those that count has it alone": {of(prods(2, 3)), []string{prod}},
 	} {

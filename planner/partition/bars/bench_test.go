@@ -71,7 +71,7 @@ func BenchmarkFresh(b *testing.B) {
 				for b.Loop() {
 					var err error
 					if of == "fresh" {
-						_, err = fresh.Plan(constraint.Problem{Items: in, Bounds: partition.Bounds{MaxReplicas: 1 << 20}}, fresh.Options{})
+						_, err = fresh.Plan(constraint.Question{Items: in, Bounds: partition.Bounds{MaxReplicas: 1 << 20}}, fresh.Options{})
 					} else {
 						_, err = partition.LPT(in, partition.Bounds{MaxReplicas: 1 << 20})
 					}
@@ -85,7 +85,7 @@ func BenchmarkFresh(b *testing.B) {
 }
 
 // scarce is a fleet whose memory has little to do with its load; every hundredth replica has too little.
-func scarce(in []partition.Item, full plan.Load, now partition.Partition) constraint.Problem {
+func scarce(in []partition.Item, full plan.Load, now partition.Partition) constraint.Question {
 	r := rand.New(rand.NewPCG(3, uint64(len(in))))
 	in = slices.Clone(in)
 	memory := make([]plan.Bytes, now.Replicas)
@@ -94,7 +94,7 @@ func scarce(in []partition.Item, full plan.Load, now partition.Partition) constr
 		memory[now.Of[i]] += in[i].Memory
 	}
 	slices.Sort(memory)
-	p := constraint.Problem{Items: in, Now: now.Of, Replicas: now.Replicas}
+	p := constraint.Question{Items: in, Now: now.Of, Replicas: now.Replicas}
 	p.Bounds = partition.Bounds{MaxReplicas: 4096, Capacity: full, Memory: memory[len(memory)*99/100]}
 	return p
 }

@@ -49,7 +49,7 @@ func heaviest(in []partition.Item) (most plan.Load) {
 
 func next(t testing.TB, in []partition.Item, full plan.Load, now partition.Partition, o sticky.Options) sticky.Answer {
 	t.Helper()
-	a, err := sticky.Plan(constraint.Problem{Items: in, Bounds: partition.Bounds{MaxReplicas: 4096, Capacity: full}, Now: now.Of, Replicas: now.Replicas}, o)
+	a, err := sticky.Plan(constraint.Question{Items: in, Bounds: partition.Bounds{MaxReplicas: 4096, Capacity: full}, Now: now.Of, Replicas: now.Replicas}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func movesAgainstTheLeast(t *testing.T, rows *table) {
 		if !possible || !best.Proved() {
 			continue
 		}
-		a, err := sticky.Plan(constraint.Problem{Items: in, Bounds: partition.Bounds{MinReplicas: replicas, MaxReplicas: replicas, Capacity: full}, Now: now.Of, Replicas: replicas},
+		a, err := sticky.Plan(constraint.Question{Items: in, Bounds: partition.Bounds{MinReplicas: replicas, MaxReplicas: replicas, Capacity: full}, Now: now.Of, Replicas: replicas},
 			sticky.Options{High: plan.LoadUnit, Low: plan.LoadUnit})
 		if err != nil {
 			t.Fatal(err)

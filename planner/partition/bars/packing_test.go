@@ -44,7 +44,7 @@ func vectors[T any](t *testing.T, file string) (out []T) {
 
 func ask(t testing.TB, in []partition.Item, b partition.Bounds) (ours, lpt partition.Partition) {
 	t.Helper()
-	ours, err := fresh.Plan(constraint.Problem{Items: in, Bounds: b}, fresh.Options{})
+	ours, err := fresh.Plan(constraint.Question{Items: in, Bounds: b}, fresh.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,14 +55,14 @@ func placers(t *testing.T) []placer {
 	}
 	ours := func(in []partition.Item, replicas int, now []int) []int {
 		if now == nil {
-			p, err := fresh.Plan(constraint.Problem{Items: in, Bounds: bounds(replicas)}, fresh.Options{})
+			p, err := fresh.Plan(constraint.Question{Items: in, Bounds: bounds(replicas)}, fresh.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return p.Of
 		}
 		now = append(slices.Clone(now), slices.Repeat([]int{partition.Free}, len(in)-len(now))...)
-		a, err := sticky.Plan(constraint.Problem{Items: in, Bounds: bounds(replicas), Now: now, Replicas: slices.Max(now) + 1}, sticky.Options{})
+		a, err := sticky.Plan(constraint.Question{Items: in, Bounds: bounds(replicas), Now: now, Replicas: slices.Max(now) + 1}, sticky.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func bytesOfAPlan(t *testing.T, rows *table) {
 			return float64(after.TotalAlloc-before.TotalAlloc) / 1e6
 		}
 		ours := megabytes(func() {
-			if _, err := fresh.Plan(constraint.Problem{Items: in, Bounds: partition.Bounds{MaxReplicas: 1 << 20}}, fresh.Options{}); err != nil {
+			if _, err := fresh.Plan(constraint.Question{Items: in, Bounds: partition.Bounds{MaxReplicas: 1 << 20}}, fresh.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -14,8 +14,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Problem is a question. Its slices are only read.
-type Problem struct {
+// Question is what a partitioner is asked. Its slices are only read.
+type Question struct {
 	Items  []partition.Item
 	Bounds partition.Bounds
 
@@ -38,7 +38,7 @@ type Group struct {
 // have in common: the same fleet in another unit is the same problem, to the last digit.
 type Setting struct {
 	partition.Frame
-	Problem
+	Question
 	Loads  []plan.Load
 	Total  plan.Load
 	Groups Groups
@@ -47,7 +47,7 @@ type Setting struct {
 }
 
 // Check refuses what has no plan.
-func (p Problem) Check() (Setting, error) {
+func (p Question) Check() (Setting, error) {
 	frame, err := partition.NewFrame(p.Items, p.Bounds)
 	if err != nil {
 		return Setting{}, err
@@ -55,7 +55,7 @@ func (p Problem) Check() (Setting, error) {
 	if p.Now != nil && len(p.Now) != len(p.Items) {
 		return Setting{}, fmt.Errorf("partitioning %d items: the plan in force has %d", len(p.Items), len(p.Now))
 	}
-	s := Setting{Frame: frame, Problem: p}
+	s := Setting{Frame: frame, Question: p}
 	if s.Groups, err = newGroups(p); err != nil {
 		return Setting{}, err
 	}
@@ -73,7 +73,7 @@ func (p Problem) Check() (Setting, error) {
 }
 
 // Stands is an item's replica in the plan in force, partition.Free if it has none.
-func (p *Problem) Stands(i int) int {
+func (p *Question) Stands(i int) int {
 	if p.Now == nil || p.Now[i] < 0 || p.Now[i] >= p.Replicas {
 		return partition.Free
 	}
@@ -81,7 +81,7 @@ func (p *Problem) Stands(i int) int {
 }
 
 // IsClosed reports whether a replica receives nothing.
-func (p *Problem) IsClosed(replica int) bool { return replica < len(p.Closed) && p.Closed[replica] }
+func (p *Question) IsClosed(replica int) bool { return replica < len(p.Closed) && p.Closed[replica] }
 
 // reduce divides loads and capacity by their greatest common divisor.
 func (s *Setting) reduce() {
@@ -122,7 +122,7 @@ type Groups struct {
 	names []string
 }
 
-func newGroups(p Problem) (Groups, error) {
+func newGroups(p Question) (Groups, error) {
 	if len(p.Apart) == 0 {
 		return Groups{}, nil
 	}

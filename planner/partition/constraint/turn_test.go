@@ -15,7 +15,7 @@ import (
 func TestWhoeverHasFewNeighboursIsSeatedInTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.IntRange(2, 6).Draw(t, "replicas")
-		p := Problem{Bounds: partition.Bounds{MaxReplicas: replicas}, Replicas: replicas}
+		p := Question{Bounds: partition.Bounds{MaxReplicas: replicas}, Replicas: replicas}
 		groups := make([][]int, rapid.IntRange(1, 12).Draw(t, "groups"))
 		for i := range rapid.IntRange(1, 40).Draw(t, "items") {
 			p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Clusters: 1, Replica: partition.Free})

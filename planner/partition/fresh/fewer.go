@@ -22,6 +22,9 @@ func (s *state) fewer(steps int) {
 		}
 		return
 	}
+	if s.n <= max(int((s.c.Total-1)/full)+1, s.c.Least) {
+		return // as nearly always: all together have no room on fewer
+	}
 	low := max(pack.LeastReplicas(s.sorted(), full), s.c.Least)
 	if got := pack.Fewer(s.c.Loads, bins, low, full, steps); len(got) < s.n {
 		s.take(got)

@@ -24,12 +24,16 @@ type Options struct {
 const largeFleet = 20_000
 
 // Plan answers a partition. It renumbers replicas to what they have now, if the problem has a plan in force.
-func Plan(p constraint.Problem, o Options) (partition.Partition, error) {
+func Plan(p constraint.Question, o Options) (partition.Partition, error) {
 	c, err := p.Check()
 	if err != nil {
 		return partition.Partition{}, err
 	}
-	base, err := begin(p, &c)
+	ranked, err := partition.HeaviestFirst(p.Items)
+	if err != nil {
+		return partition.Partition{}, err
+	}
+	base, err := begin(p, &c, ranked)
 	if err != nil {
 		return partition.Partition{}, err
 	}
@@ -37,11 +41,12 @@ func Plan(p constraint.Problem, o Options) (partition.Partition, error) {
 		o.Steps = 3_000_000
 	}
 	var s *state
+	order := lightestFirst(ranked)
 	if p.Bounds.Fixed > 0 && stands(&p, base.Replicas) {
-		s = newState(&c, p.Now, base.Replicas)
-		s.relieve(slices.Max(newState(&c, base.Of, base.Replicas).load), o.Steps)
+		s = newState(&c, order, p.Now, base.Replicas)
+		s.relieve(slices.Max(newState(&c, order, base.Of, base.Replicas).load), o.Steps)
 	} else {
-		s = newState(&c, base.Of, base.Replicas)
+		s = newState(&c, order, base.Of, base.Replicas)
 		s.fewer(o.Steps)
 		s.level()
 	}
@@ -56,7 +61,7 @@ func Plan(p constraint.Problem, o Options) (partition.Partition, error) {
 }
 
 // stands reports whether the plan in force has so many replicas, each item on one of them, and each pinned item on its own.
-func stands(p *constraint.Problem, replicas int) bool {
+func stands(p *constraint.Question, replicas int) bool {
 	if p.Now == nil || p.Replicas != replicas || p.Bounds.MaxClusters > 0 || !plain(*p) {
 		return false
 	}
@@ -78,13 +83,13 @@ func worse(a, b partition.Partition) bool {
 }
 
 // plain problems are those that LPT can be asked.
-func plain(p constraint.Problem) bool {
+func plain(p constraint.Question) bool {
 	return len(p.Apart) == 0 && p.Bounds.Memory == 0 && !slices.Contains(p.Closed, true)
 }
 
-func begin(p constraint.Problem, c *constraint.Setting) (partition.Partition, error) {
+func begin(p constraint.Question, c *constraint.Setting, ranked []partition.Ranked) (partition.Partition, error) {
 	if plain(p) {
-		return partition.LPT(p.Items, p.Bounds)
+		return partition.LPTOf(p.Items, ranked, p.Bounds), nil
 	}
 	// What stands on a closed replica stays there; everything else is new.
 	now := make([]int, len(p.Items))
@@ -104,7 +109,10 @@ func begin(p constraint.Problem, c *constraint.Setting) (partition.Partition, er
 	return a.Partition, err
 }
 
-func relabelled(p constraint.Problem, out partition.Partition) partition.Partition {
+func relabelled(p constraint.Question, out partition.Partition) partition.Partition {
+	if p.Now == nil {
+		return out
+	}
 	now := make(map[string]int, len(p.Items))
 	for i := range p.Items {
 		if at := p.Stands(i); at != partition.Free {

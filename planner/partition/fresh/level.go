@@ -56,7 +56,11 @@ func (s *state) byLoad(a, b int) int {
 
 // reorder has two replicas where they belong by now, whose loads changed.
 func (s *state) reorder(order []int, a, b int) {
-	rest := slices.DeleteFunc(order, func(r int) bool { return r == a || r == b })
+	rest := order
+	for _, r := range []int{a, b} {
+		at := slices.Index(rest, r)
+		rest = slices.Delete(rest, at, at+1)
+	}
 	for _, r := range []int{a, b} {
 		at, _ := slices.BinarySearchFunc(rest, r, s.byLoad)
 		rest = slices.Insert(rest, at, r)

@@ -17,7 +17,7 @@ import (
 func TestAFreshPlanKeepsToTheMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "items")
-		p := constraint.Problem{Replicas: rapid.IntRange(1, 6).Draw(t, "replicas"), Now: make([]int, n),
+		p := constraint.Question{Replicas: rapid.IntRange(1, 6).Draw(t, "replicas"), Now: make([]int, n),
 			Bounds: partition.Bounds{MaxReplicas: n, Capacity: 100, Memory: 100}}
 		for i := range n {
 			p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Clusters: 1, Replica: partition.Free,

@@ -14,9 +14,9 @@ import (
 	"ballast/planner/plan"
 )
 
-func drawProblem(t *rapid.T) constraint.Problem {
+func drawProblem(t *rapid.T) constraint.Question {
 	most := rapid.IntRange(1, 12).Draw(t, "maxReplicas")
-	p := constraint.Problem{Bounds: partition.Bounds{
+	p := constraint.Question{Bounds: partition.Bounds{
 		MaxReplicas: most,
 		MinReplicas: rapid.IntRange(0, most).Draw(t, "minReplicas"),
 		MaxClusters: rapid.SampledFrom([]int{0, 0, 0, 3, 8}).Draw(t, "maxClusters"),
@@ -45,7 +45,7 @@ func drawProblem(t *rapid.T) constraint.Problem {
 }
 
 // checked answers nil where the rules clash.
-func checked(t *rapid.T, p constraint.Problem) *partition.Partition {
+func checked(t *rapid.T, p constraint.Question) *partition.Partition {
 	out, err := fresh.Plan(p, fresh.Options{Steps: 20_000})
 	var clash *constraint.Error
 	if errors.As(err, &clash) {
@@ -130,7 +130,7 @@ func TestOrderAndUnitsDoNotMatter(t *testing.T) {
 // With the number fixed and in force, the fullest carries about the least that is possible, by moves of little load: twice three
 // that are at 12 and 6 are level once one of 3 moves.
 func TestAPlanInForceIsRelievedByFewMoves(t *testing.T) {
-	p := constraint.Problem{Replicas: 2, Bounds: partition.Bounds{MaxReplicas: 2, Fixed: 2}}
+	p := constraint.Question{Replicas: 2, Bounds: partition.Bounds{MaxReplicas: 2, Fixed: 2}}
 	for i, load := range []plan.Load{5, 4, 3, 1, 2, 3} {
 		p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Load: load, Clusters: 1, Replica: partition.Free})
 		p.Now = append(p.Now, i/3)
@@ -145,7 +145,7 @@ func TestAPlanInForceIsRelievedByFewMoves(t *testing.T) {
 }
 
 func TestWhatIsPinnedStaysAndTheOthersAreDealtAroundIt(t *testing.T) {
-	p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: 9, Capacity: 10}}
+	p := constraint.Question{Bounds: partition.Bounds{MaxReplicas: 9, Capacity: 10}}
 	for i, load := range []plan.Load{4, 6, 6, 5, 5, 2, 2} {
 		p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Load: load, Clusters: 1, Replica: partition.Free})
 	}

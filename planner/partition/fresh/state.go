@@ -23,8 +23,8 @@ type state struct {
 	memory  []plan.Bytes // by replica; nil: it bounds nothing
 }
 
-func newState(c *constraint.Setting, of []int, replicas int) *state {
-	s := &state{c: c, n: replicas, of: slices.Clone(of), order: lightestFirst(c)}
+func newState(c *constraint.Setting, order []int32, of []int, replicas int) *state {
+	s := &state{c: c, n: replicas, of: slices.Clone(of), order: order}
 	if c.Groups.Any() {
 		s.taken = constraint.Taken{}
 	}
@@ -32,14 +32,18 @@ func newState(c *constraint.Setting, of []int, replicas int) *state {
 	return s
 }
 
-func lightestFirst(c *constraint.Setting) []int32 {
-	all, order := make([]partition.Ranked, len(c.Loads)), make([]int32, len(c.Loads))
-	for i, load := range c.Loads {
-		all[i] = partition.Ranked{Key: uint64(load), Item: int32(i)}
-	}
-	partition.Rank(all, func(a, b int32) int { return cmp.Compare(c.Items[a].ID, c.Items[b].ID) })
-	for k := range all {
-		order[k] = all[k].Item
+// lightestFirst turns a ranking round, but for the items of one load.
+func lightestFirst(ranked []partition.Ranked) []int32 {
+	order := make([]int32, 0, len(ranked))
+	for end := len(ranked); end > 0; {
+		at := end - 1
+		for at > 0 && ranked[at-1].Key == ranked[at].Key {
+			at--
+		}
+		for _, r := range ranked[at:end] {
+			order = append(order, r.Item)
+		}
+		end = at
 	}
 	return order
 }

@@ -18,7 +18,7 @@ import (
 func TestAFleetWhoseEveryLoadDoublesNeedsTwiceTheReplicas(t *testing.T) {
 	const capacity = plan.Load(10_000)
 	rapid.Check(t, func(t *rapid.T) {
-		p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: 200, Capacity: capacity}, Replicas: 1}
+		p := constraint.Question{Bounds: partition.Bounds{MaxReplicas: 200, Capacity: capacity}, Replicas: 1}
 		var total, heaviest plan.Load
 		for i := range rapid.IntRange(60, 200).Draw(t, "items") {
 			load := plan.Load(rapid.Int64Range(50, 500).Draw(t, "load"))

@@ -26,7 +26,7 @@ func TestAReplicaThatWasAddedIsFilled(t *testing.T) {
 		"no more than 1": {moves: []int{1, 1, 1, 1, 1, 0}, most: 1}, // half of 9 is more than 4
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := constraint.Problem{Items: items(loads), Bounds: partition.Bounds{MaxReplicas: 16, Fixed: 10}, Now: make([]int, 90), Replicas: 10}
+			p := constraint.Question{Items: items(loads), Bounds: partition.Bounds{MaxReplicas: 16, Fixed: 10}, Now: make([]int, 90), Replicas: 10}
 			for i := range p.Now {
 				p.Now[i] = i % 9
 			}

@@ -18,8 +18,8 @@ import (
 const gib = plan.Bytes(1 << 30)
 
 // fleetOf is items of loads and memory, on the replicas that they stand on.
-func fleetOf(replicas int, memory plan.Bytes, items ...partition.Item) constraint.Problem {
-	p := constraint.Problem{Replicas: replicas, Bounds: partition.Bounds{MaxReplicas: 4, MinReplicas: replicas, Capacity: 100, Memory: memory}}
+func fleetOf(replicas int, memory plan.Bytes, items ...partition.Item) constraint.Question {
+	p := constraint.Question{Replicas: replicas, Bounds: partition.Bounds{MaxReplicas: 4, MinReplicas: replicas, Capacity: 100, Memory: memory}}
 	for i, it := range items {
 		p.Now = append(p.Now, it.Replica)
 		it.ID, it.Clusters, it.Replica = fmt.Sprintf("c%d", i), 1, partition.Free
@@ -32,14 +32,14 @@ func on(replica int, load plan.Load, memory plan.Bytes) partition.Item {
 	return partition.Item{Replica: replica, Load: load, Memory: memory}
 }
 
-func fixed(p constraint.Problem, n int) constraint.Problem {
+func fixed(p constraint.Question, n int) constraint.Question {
 	p.Bounds.Fixed = n
 	return p
 }
 
 func TestWhatMemoryAsksFor(t *testing.T) {
 	for name, test := range map[string]struct {
-		problem constraint.Problem
+		problem constraint.Question
 		want    []sticky.Move
 		lost    []partition.Lost
 	}{
@@ -85,7 +85,7 @@ func TestWhatMemoryAsksFor(t *testing.T) {
 }
 
 // withMemory draws what items take of replicas that have 100 bytes.
-func withMemory(t *rapid.T, p constraint.Problem) constraint.Problem {
+func withMemory(t *rapid.T, p constraint.Question) constraint.Question {
 	p.Bounds.Memory = 100
 	p.Items = slices.Clone(p.Items)
 	for i := range p.Items {
@@ -95,7 +95,7 @@ func withMemory(t *rapid.T, p constraint.Problem) constraint.Problem {
 }
 
 // beyond is the memory that replicas of several items lack, of all together.
-func beyond(p constraint.Problem, of []int) (lack plan.Bytes) {
+func beyond(p constraint.Question, of []int) (lack plan.Bytes) {
 	memory, units := map[int]plan.Bytes{}, map[int]int{}
 	for i, r := range of {
 		if r < 0 {
@@ -211,7 +211,7 @@ func TestNoMoveMakesMemoryScarcer(t *testing.T) {
 func TestMemoryIsKeptWhereverItCanBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, replicas := rapid.IntRange(1, 7).Draw(t, "items"), rapid.IntRange(1, 3).Draw(t, "replicas")
-		p := constraint.Problem{Replicas: replicas, Bounds: partition.Bounds{MaxReplicas: replicas + rapid.IntRange(0, 1).Draw(t, "more"), Capacity: 100, Memory: 100}}
+		p := constraint.Question{Replicas: replicas, Bounds: partition.Bounds{MaxReplicas: replicas + rapid.IntRange(0, 1).Draw(t, "more"), Capacity: 100, Memory: 100}}
 		if rapid.Bool().Draw(t, "is fixed") {
 			p.Bounds.Fixed = replicas
 		}
@@ -242,7 +242,7 @@ func TestMemoryIsKeptWhereverItCanBe(t *testing.T) {
 }
 
 // within is a plan of so many replicas by the rules that lacks no memory; nil: there is none.
-func within(p constraint.Problem, replicas int, of []int) []int {
+func within(p constraint.Question, replicas int, of []int) []int {
 	k := len(of)
 	if k == len(p.Items) {
 		if beyond(p, of) > 0 || len(p.Apart) > 0 && of[0] == of[1] {
@@ -279,7 +279,7 @@ func TestThatMuchMemoryCannotBeAddedUp(t *testing.T) {
 func TestATightFleetIsPacked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.IntRange(2, 3).Draw(t, "replicas")
-		p := fixed(constraint.Problem{Replicas: replicas, Bounds: partition.Bounds{MaxReplicas: replicas, Capacity: 100, Memory: 100}}, replicas)
+		p := fixed(constraint.Question{Replicas: replicas, Bounds: partition.Bounds{MaxReplicas: replicas, Capacity: 100, Memory: 100}}, replicas)
 		for r := range replicas {
 			a := rapid.IntRange(5, 60).Draw(t, "first")
 			b := rapid.IntRange(5, 90-a+4).Draw(t, "second")

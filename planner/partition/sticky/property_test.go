@@ -32,8 +32,8 @@ func drawBounds(t *rapid.T) partition.Bounds {
 	return b
 }
 
-func drawProblem(t *rapid.T) constraint.Problem {
-	p := constraint.Problem{Bounds: drawBounds(t), Replicas: rapid.IntRange(1, 10).Draw(t, "replicas")}
+func drawProblem(t *rapid.T) constraint.Question {
+	p := constraint.Question{Bounds: drawBounds(t), Replicas: rapid.IntRange(1, 10).Draw(t, "replicas")}
 	n := rapid.IntRange(0, 40).Draw(t, "items")
 	p.Now = make([]int, n)
 	for i := range n {
@@ -69,7 +69,7 @@ func drawOptions(t *rapid.T) sticky.Options {
 }
 
 // ask answers nil where the rules clash; every other error fails the test.
-func ask(t *rapid.T, p constraint.Problem, o sticky.Options) *sticky.Answer {
+func ask(t *rapid.T, p constraint.Question, o sticky.Options) *sticky.Answer {
 	t.Logf("%+v, %+v", p, o)
 	a, err := sticky.Plan(p, o)
 	var clash *constraint.Error
@@ -96,7 +96,7 @@ func TestEveryPlanKeepsEveryRule(t *testing.T) {
 	})
 }
 
-func checkSums(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
+func checkSums(t *rapid.T, p constraint.Question, a *sticky.Answer) {
 	loads, clusters := make([]plan.Load, a.Replicas), make([]int, a.Replicas)
 	for i, r := range a.Of {
 		if at := p.Items[i].Replica; at != partition.Free && at != r {
@@ -110,7 +110,7 @@ func checkSums(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
 	}
 }
 
-func checkCount(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
+func checkCount(t *rapid.T, p constraint.Question, a *sticky.Answer) {
 	frame, err := partition.NewFrame(p.Items, p.Bounds)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func checkCount(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
 	}
 }
 
-func checkRules(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
+func checkRules(t *rapid.T, p constraint.Question, a *sticky.Answer) {
 	for _, g := range p.Apart {
 		on := map[int]int{}
 		for _, i := range g.Items {
@@ -149,7 +149,7 @@ func checkRules(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
 }
 
 // checkMoves: all that changed is told, with a reason, and what is not asked for by a rule has a gain.
-func checkMoves(t *rapid.T, p constraint.Problem, o sticky.Options, a *sticky.Answer) {
+func checkMoves(t *rapid.T, p constraint.Question, o sticky.Options, a *sticky.Answer) {
 	var told, are []int
 	wished := 0
 	before := slices.Clone(a.Of)
@@ -184,14 +184,14 @@ func checkMoves(t *rapid.T, p constraint.Problem, o sticky.Options, a *sticky.An
 }
 
 // gains: less load above high on replicas of several items, or a replica that is empty or nearer to it.
-func gains(p constraint.Problem, before []int, a *sticky.Answer) bool {
+func gains(p constraint.Question, before []int, a *sticky.Answer) bool {
 	if over(p, before, a.High) > over(p, a.Of, a.High) {
 		return true
 	}
 	return slices.ContainsFunc(a.Moves, func(m sticky.Move) bool { return m.Why == sticky.Drained && m.From == a.Drain.Replica })
 }
 
-func over(p constraint.Problem, of []int, high plan.Load) (sum plan.Load) {
+func over(p constraint.Question, of []int, high plan.Load) (sum plan.Load) {
 	loads, units := map[int]plan.Load{}, map[int]int{}
 	for i, r := range of {
 		loads[r] += p.Items[i].Load
@@ -259,7 +259,7 @@ func checkGain(t *rapid.T) (relieved, filled int) {
 }
 
 // unlevel is the sum of the squares of the replicas' loads: the less, the more level.
-func unlevel(p constraint.Problem, of []int) (sum int64) {
+func unlevel(p constraint.Question, of []int) (sum int64) {
 	loads := map[int]int64{}
 	for i, r := range of {
 		loads[r] += int64(p.Items[i].Load)
@@ -315,7 +315,7 @@ func TestOrderNamesAndUnitsDoNotMatter(t *testing.T) {
 	})
 }
 
-func permuted(t *rapid.T, p constraint.Problem) (q constraint.Problem, to []int) {
+func permuted(t *rapid.T, p constraint.Question) (q constraint.Question, to []int) {
 	order := make([]int, len(p.Items))
 	for i := range order {
 		order[i] = i
@@ -366,7 +366,7 @@ func FuzzPlan(f *testing.F) {
 
 // anyLoads: an answer or an error, whatever the loads are.
 func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, due bool) {
-	p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: int(most), Capacity: plan.Load(capacity)}, Replicas: int(replicas)}
+	p := constraint.Question{Bounds: partition.Bounds{MaxReplicas: int(most), Capacity: plan.Load(capacity)}, Replicas: int(replicas)}
 	for k := 0; k+2 < len(raw) && k < 600; k += 3 {
 		load := plan.Load(raw[k]) << (raw[k+1] % 56)
 		p.Items = append(p.Items, partition.Item{ID: fmt.Sprint(k), Load: load, Clusters: 1 + int(raw[k+1]/200), Replica: int(raw[k+2]/240) - 1})
@@ -388,12 +388,15 @@ func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, du
 	if a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)}); err == nil {
 		checkPlaces(t, "sticky", p, a.Of, a.Replicas)
 	}
+	if a, err := partition.LPT(p.Items, p.Bounds); err == nil {
+		checkPlaces(t, "lpt", p, a.Of, a.Replicas)
+	}
 	if a, err := fresh.Plan(p, fresh.Options{}); err == nil {
 		checkPlaces(t, "fresh", p, a.Of, a.Replicas)
 	}
 }
 
-func checkPlaces(t *testing.T, by string, p constraint.Problem, of []int, replicas int) {
+func checkPlaces(t *testing.T, by string, p constraint.Question, of []int, replicas int) {
 	for i, r := range of {
 		if at := p.Items[i].Replica; r < 0 || r >= replicas || at != partition.Free && at != r {
 			t.Fatalf("%s has %q, pinned to %d, on replica %d of %d", by, p.Items[i].ID, at, r, replicas)

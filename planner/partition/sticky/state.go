@@ -24,9 +24,10 @@ type state struct {
 	pinned  []int // fixed items, by replica
 	bears   []int // items that carry a load or take memory, by replica: one alone gains nothing elsewhere
 	taken   constraint.Taken
-	tree    ranking // replicas that receive, least loaded first
-	shut    []bool  // replicas that do not receive now
-	member  [][]int32
+	tree    ranking   // replicas that receive, least loaded first
+	shut    []bool    // replicas that do not receive now
+	member  [][]int32 // items that may move, by replica; nil: none were asked for
+	ranked  []bool    // whether those are, by replica
 	why     map[int32]because
 	journal []step
 
@@ -77,7 +78,7 @@ func (s *state) open() int {
 	s.units, s.pinned, s.bears = append(s.units, 0), append(s.pinned, 0), append(s.bears, 0)
 	s.shut, s.spent = append(s.shut, s.c.IsClosed(r)), append(s.spent, false)
 	if s.member != nil {
-		s.member = append(s.member, nil)
+		s.member, s.ranked = append(s.member, nil), append(s.ranked, false)
 	}
 	if s.mem != nil {
 		s.mem = append(s.mem, 0)
@@ -98,7 +99,7 @@ func (s *state) unopen() {
 	s.load, s.cluster, s.units, s.pinned, s.bears = s.load[:r], s.cluster[:r], s.units[:r], s.pinned[:r], s.bears[:r]
 	s.shut, s.spent = s.shut[:r], s.spent[:r]
 	if s.member != nil {
-		s.member = s.member[:r]
+		s.member, s.ranked = s.member[:r], s.ranked[:r]
 	}
 	if s.mem != nil {
 		s.mem = s.mem[:r]
@@ -232,12 +233,16 @@ func (s *state) members(r int) []int32 {
 	if s.member == nil {
 		s.list()
 	}
+	if !s.ranked[r] {
+		slices.SortFunc(s.member[r], s.lighter)
+		s.ranked[r] = true
+	}
 	return s.member[r]
 }
 
-// list makes all members at once: most are asked for if any is.
+// list makes all members at once. Each replica's are ranked when they are asked for: in a fleet at rest the last one's alone are.
 func (s *state) list() {
-	s.member = make([][]int32, s.n)
+	s.member, s.ranked = make([][]int32, s.n), make([]bool, s.n)
 	backing := make([]int32, len(s.of))
 	at := 0
 	for r := range s.n {
@@ -249,9 +254,6 @@ func (s *state) list() {
 			s.member[r] = append(s.member[r], int32(i))
 		}
 	}
-	for r := range s.n {
-		slices.SortFunc(s.member[r], s.lighter)
-	}
 	s.ops -= len(s.of)
 }
 
@@ -259,7 +261,7 @@ func (s *state) enlist(i, r int, in bool) {
 	if s.c.Items[i].Replica != partition.Free {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(s.member[r], int32(i), s.lighter)
+	at, _ := slices.BinarySearchFunc(s.members(r), int32(i), s.lighter)
 	if in {
 		s.member[r] = slices.Insert(s.member[r], at, int32(i))
 	} else {

@@ -138,7 +138,7 @@ func (o Options) complete(items int) (Options, error) {
 }
 
 // Plan answers a partition for what the problem has in force.
-func Plan(p constraint.Problem, o Options) (Answer, error) {
+func Plan(p constraint.Question, o Options) (Answer, error) {
 	o, err := o.complete(len(p.Items))
 	if err != nil {
 		return Answer{}, err

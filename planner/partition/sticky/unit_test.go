@@ -15,8 +15,8 @@ import (
 )
 
 // alike are items of one load each, so many on each replica.
-func alike(load plan.Load, on ...int) constraint.Problem {
-	p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: 16, Fixed: len(on)}, Replicas: len(on)}
+func alike(load plan.Load, on ...int) constraint.Question {
+	p := constraint.Question{Bounds: partition.Bounds{MaxReplicas: 16, Fixed: len(on)}, Replicas: len(on)}
 	for replica, n := range on {
 		for range n {
 			p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", len(p.Items)), Load: load, Clusters: 1, Replica: partition.Free})

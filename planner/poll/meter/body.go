@@ -1,5 +1,5 @@
-// Package meter reads what a Prometheus answers within bounds of memory: an answer is weighed before it is decoded, and
-// large ones are read one at a time.
+// Package meter reads what a Prometheus answers within bounds of memory, with the OAuth 2 token that it asks for within
+// bounds of time: an answer is weighed before it is decoded, and large ones are read one at a time.
 package meter
 
 import (
@@ -53,10 +53,14 @@ func weight(text []byte) int64 {
 
 // Allowance is what one query's answer may take. A large one waits for its turn, so that there is one at a time.
 type Allowance struct {
-	turn Turn
-	used int64
-	mine bool
+	turn     Turn
+	used     int64
+	mine     bool
+	answered bool
 }
+
+// Answered reports whether an answer was read to its end, so that what fails behind it is the decoding.
+func (a *Allowance) Answered() bool { return a.answered }
 
 func (a *Allowance) take(ctx context.Context, more int64) error {
 	a.used += more
@@ -96,12 +100,14 @@ type metered struct {
 
 // Do sends a request and reads the answer to its end.
 func (m metered) Do(ctx context.Context, r *http.Request) (*http.Response, []byte, error) {
+	m.allowance.answered = false
 	response, err := m.http.Do(r.WithContext(ctx))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, plainly(err)
 	}
 	defer response.Body.Close()
 	body, err := m.read(ctx, response)
+	m.allowance.answered = err == nil
 	return response, body, err
 }
 

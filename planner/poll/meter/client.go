@@ -14,11 +14,20 @@ const maxRedirects = 10
 // prometheus/common adds the credentials to every request, to those that a redirect sends elsewhere too,
 // and what another host answers is no measurement.
 func NewHTTPClient(c config.HTTPClientConfig) (*http.Client, error) {
+	oauth := c.OAuth2
+	c.OAuth2 = nil
 	client, err := config.NewClientFromConfig(c, "ballast")
 	if err != nil {
 		return nil, err
 	}
 	client.Transport = heads{client.Transport, NewTurn()}
+	if oauth != nil {
+		tokens, err := newTokens(*oauth)
+		if err != nil {
+			return nil, err
+		}
+		client.Transport = &bearer{next: client.Transport, tokens: tokens}
+	}
 	if c.FollowRedirects {
 		client.CheckRedirect = withinHost
 	}

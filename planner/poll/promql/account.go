@@ -30,8 +30,9 @@ var (
 	errDictPairs = errors.New("dict takes keys that are text, each with its value")
 )
 
-// account counts what the functions of one rendering read and make, and the steps of its regular expressions.
-type account struct{ left, steps int }
+// account counts what the functions of one rendering read and make, and the steps of its regular expressions: the most
+// that they may take, and those that they took.
+type account struct{ left, steps, took int }
 
 func newAccount() account { return account{left: maxWork, steps: maxSteps} }
 

@@ -1,6 +1,7 @@
 package promql
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -313,4 +314,78 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) {
 		takesLittle(t, query, prod)
 	})
+}
+
+// What a rendering takes of the budget of all is at least its text, and no more steps than three times what it may take
+// alone: what is replaced is looked for twice.
+func TestABudgetIsChargedForEachRendering(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var query strings.Builder
+		query.WriteString(`{{ $a := "aA" }}{{ $l := list "a" }}{{ $d := dict "k" "a" }}`)
+		for _, step := range rapid.SliceOfN(rapid.SampledFrom(steps), 1, 30).Draw(t, "steps") {
+			query.WriteString("{{ " + step + " }}")
+		}
+		template, err := ParseTemplate(query.String() + "{{ $a }}")
+		if err != nil {
+			return // a step that is refused by name
+		}
+		b := NewBudget()
+		got, _ := b.Render(template, prod)
+		if text := maxTextOfAll - b.text.Load(); text < int64(len(got)) || text > maxWork+maxQuery {
+			t.Fatalf("%d bytes are charged for a query of %d", text, len(got))
+		}
+		if steps := maxStepsOfAll - b.steps.Load(); steps < 0 || steps > 3*maxSteps {
+			t.Fatalf("%d steps are charged", steps)
+		}
+		b.steps.Store(0)
+		if got, err := b.Render(template, prod); got != "" || !errors.Is(err, ErrSpent) {
+			t.Fatalf("%q, %v", got, err)
+		}
+	})
+}
+
+// Of regular expressions the steps that they took are charged, and nothing is rendered once the budget has none.
+func TestRegularExpressionsOfAllAreCharged(t *testing.T) {
+	for query, steps := range map[string]int64{ // of a text of 20 letters
+		`{{ regexMatch "ab" .server }}`:                            3 * (2 + 21), // 3 steps a letter, of the pattern and the text
+		`{{ regexFind "ab" .server }}{{ regexFind "ab" .server }}`: 2 * 3 * (2 + 21),
+		`{{ regexReplaceAll "a" .server "b" }}`:                    2*(1+21) + 2*21*(1+2*2), // two are found, and replaced
+		`{{ regexReplaceAllLiteral "z" .server "b" }}`:             2*(1+21) + 2*21,
+		`{{ .server }}`: 0,
+	} {
+		template, err := ParseTemplate(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, shard := NewBudget(), plan.Shard{ID: "c", Server: "https://a.b.c.d/a/xy"}
+		if _, err := b.Render(template, shard); err != nil || maxStepsOfAll-b.steps.Load() != steps {
+			t.Errorf("%s: %v, %d steps are charged, want %d", query, err, maxStepsOfAll-b.steps.Load(), steps)
+		}
+		b.steps.Store(0)
+		if got, err := b.Render(template, shard); got != "" || !errors.Is(err, ErrSpent) {
+			t.Errorf("%s: %q, %v", query, got, err)
+		}
+	}
+}
+
+// Nine queries of 2 KiB for each of 5,000 clusters, with a regular expression each, are a fleet as any other.
+func TestTheTemplatesOfALargeFleetAreRendered(t *testing.T) {
+	const clusters, queries = 5000, 9
+	template, err := ParseTemplate(`sum(rate(x{of="{{ regexReplaceAll "https?://([^.]+)\\..*" .server "$1" }}"}[5m]))` + strings.Repeat(" ", 2000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := NewBudget()
+	for i := range clusters {
+		got, err := b.Render(template, plan.Shard{ID: "c", Server: fmt.Sprintf("https://cluster-%d.team-21.eu-central-1.example.com:6443", i)})
+		if want := fmt.Sprintf(`sum(rate(x{of="cluster-%d"}[5m]))`, i); err != nil || strings.TrimSpace(got) != want {
+			t.Fatalf("%.60q, want %q, %v", got, want, err)
+		}
+	}
+	if text := queries * (maxTextOfAll - b.text.Load()); text < 90<<20 || text > maxTextOfAll {
+		t.Errorf("they take %d MiB", text>>20)
+	}
+	if steps := queries * (maxStepsOfAll - b.steps.Load()); steps < 200<<20 || steps > maxStepsOfAll {
+		t.Errorf("they take %d Mi steps", steps>>20)
+	}
 }

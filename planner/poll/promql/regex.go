@@ -18,25 +18,29 @@ const (
 
 var errTooManySteps = errors.New("its regular expressions take too many steps: shorten them, or use replace")
 
-// compile makes a regular expression of at most maxPattern bytes for a number of searches in a text.
-func (a *account) compile(pattern, text string, searches int) (*regexp.Regexp, error) {
+// compile makes a regular expression of at most maxPattern bytes for a number of searches in a text, and gives the steps
+// of one.
+func (a *account) compile(pattern, text string, searches int) (re *regexp.Regexp, once int, err error) {
 	if len(pattern) > maxPattern {
-		return nil, fmt.Errorf("a regular expression has more than %d bytes: shorten it", maxPattern)
+		return nil, 0, fmt.Errorf("a regular expression has more than %d bytes: shorten it", maxPattern)
 	}
 	if err := a.read(pattern, text); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("reading a regular expression: %w", err)
+		return nil, 0, fmt.Errorf("reading a regular expression: %w", err)
 	}
 	program := program(tree)
 	steps := program * (len(pattern) + (1+len(text))*searches)
 	if program > maxProgram || steps > a.steps {
-		return nil, errTooManySteps
+		return nil, 0, errTooManySteps
 	}
+	once = program * (1 + len(text))
 	a.steps -= steps
-	return regexp.Compile(pattern)
+	a.took += program*len(pattern) + once
+	re, err = regexp.Compile(pattern)
+	return re, once, err
 }
 
 // program is how many steps a letter a regular expression takes at most; what is repeated counts as often.
@@ -55,7 +59,7 @@ func program(re *syntax.Regexp) int {
 }
 
 func (a *account) regexMatch(pattern, text string) (bool, error) {
-	re, err := a.compile(pattern, text, 1)
+	re, _, err := a.compile(pattern, text, 1)
 	if err != nil {
 		return false, err
 	}
@@ -63,7 +67,7 @@ func (a *account) regexMatch(pattern, text string) (bool, error) {
 }
 
 func (a *account) regexFind(pattern, text string) (string, error) {
-	re, err := a.compile(pattern, text, 1)
+	re, _, err := a.compile(pattern, text, 1)
 	if err != nil {
 		return "", err
 	}
@@ -90,10 +94,11 @@ func (a *account) regexReplaceAllLiteral(pattern, text, with string) (string, er
 
 // replacing charges the most that replacing all can make: matches are found twice, to count them first.
 func (a *account) replacing(pattern, text, with string, found int) (*regexp.Regexp, error) {
-	re, err := a.compile(pattern, text, 1+len(text))
+	re, once, err := a.compile(pattern, text, 1+len(text))
 	if err != nil {
 		return nil, err
 	}
 	matches := len(re.FindAllStringIndex(text, -1))
+	a.took += once * (1 + 2*matches)
 	return re, a.made(len(text)*(1+found) + matches*len(with))
 }

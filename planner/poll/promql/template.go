@@ -79,10 +79,13 @@ func parseTemplate(text string) (*Template, error) {
 
 // Render fills the query for one cluster. The keys are id, uid, namespace, name and server, and the seed's spellings
 // shardID, shardUID, shardNamespace, shardName and shardServer.
-func (t *Template) Render(shard plan.Shard) (string, error) {
+func (t *Template) Render(shard plan.Shard) (string, error) { return NewBudget().Render(t, shard) }
+
+// Render is Template.Render within the budget.
+func (b *Budget) Render(t *Template, shard plan.Shard) (string, error) {
 	id, uid, namespace := Escape(shard.ID), Escape(shard.UID), Escape(shard.Namespace)
 	name, server := Escape(shard.Name), Escape(shard.Server)
-	query, err := t.execute(map[string]string{
+	query, err := b.execute(t, map[string]string{
 		"id": id, "uid": uid, "namespace": namespace, "name": name, "server": server,
 		"shardID": id, "shardUID": uid, "shardNamespace": namespace, "shardName": name, "shardServer": server,
 	})
@@ -111,11 +114,16 @@ type FleetVars struct {
 
 // RenderFleet fills a query for the whole fleet; its keys are pod, pods, targets and ofTargets, which go in as they are.
 func RenderFleet(query string, vars FleetVars) (string, error) {
+	return NewBudget().RenderFleet(query, vars)
+}
+
+// RenderFleet is the function of that name within the budget.
+func (b *Budget) RenderFleet(query string, vars FleetVars) (string, error) {
 	t, err := ParseTemplate(query)
 	if err != nil {
 		return "", err
 	}
-	rendered, err := t.execute(map[string]string{"pod": vars.Pod, "pods": vars.Pods, "targets": vars.Targets, "ofTargets": vars.OfTargets})
+	rendered, err := b.execute(t, map[string]string{"pod": vars.Pod, "pods": vars.Pods, "targets": vars.Targets, "ofTargets": vars.OfTargets})
 	if err != nil {
 		return "", fmt.Errorf("rendering a query for the fleet: %w", err)
 	}
@@ -142,10 +150,14 @@ func Matchers(labels map[string]string) string {
 }
 
 // execute fills the template. An error quotes the values that it met: of each cluster's only so much is kept.
-func (t *Template) execute(data map[string]string) (string, error) {
+func (b *Budget) execute(t *Template, data map[string]string) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if b.spent() {
+		return "", ErrSpent
+	}
 	*t.spent, t.out = newAccount(), &bounded{}
+	defer func() { b.take(*t.spent, t.out.Len()) }()
 	if err := t.parsed.Execute(t.out, data); err != nil {
 		return "", shortened(err)
 	}

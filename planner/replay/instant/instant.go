@@ -10,7 +10,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
-	"ballast/planner/sharding"
+	"ballast/planner/plan"
 )
 
 // Do does steps: pods that are asked for are ready, and those that are not wanted are gone.
@@ -78,7 +78,7 @@ func Report(pods []observed.Pod, fleet discover.Fleet, owners []int, now time.Ti
 	}
 	for i, c := range fleet.Clusters {
 		seen := ownership.ClusterObservation{Server: c.Shard.Server, Apps: 1}
-		if r := owners[i]; r != sharding.Nobody && r < len(pods) {
+		if r := owners[i]; r != plan.NoReplica && r < len(pods) {
 			seen.Owners, seen.Live, seen.Cached, seen.Holders = has[r], has[r], has[r], has[r]
 		}
 		o.Clusters[c.Shard.ID] = seen

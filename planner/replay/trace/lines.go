@@ -234,7 +234,7 @@ func (l *Lines) step(line stepLine) (Step, error) {
 func clustersOf(lines []clusterLine) []Cluster {
 	clusters := make([]Cluster, len(lines))
 	for i, c := range lines {
-		clusters[i] = Cluster{Name: c.Name, Server: c.Server, UID: c.UID, Replica: NoReplica}.named()
+		clusters[i] = Cluster{Name: c.Name, Server: c.Server, UID: c.UID, Replica: plan.NoReplica}.named()
 		if c.Replica != nil {
 			clusters[i].Replica = *c.Replica
 		}
@@ -284,7 +284,7 @@ func lineOf(c Cluster) clusterLine {
 	if c.UID != usual.UID {
 		l.UID = c.UID
 	}
-	if c.Replica != NoReplica {
+	if c.Replica != plan.NoReplica {
 		l.Replica = &c.Replica
 	}
 	return l

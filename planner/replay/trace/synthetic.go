@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/plan"
 )
 
 // Synthetic is a load that is made up: a fleet as fleets are, with many small clusters and a few heavy ones. The same
@@ -171,7 +172,7 @@ func Generate(s Synthetic) (*Generator, error) {
 }
 
 func (g *Generator) join() {
-	g.now = append(g.now, Cluster{Name: fmt.Sprintf("c%04d", g.made), Replica: NoReplica}.named())
+	g.now = append(g.now, Cluster{Name: fmt.Sprintf("c%04d", g.made), Replica: plan.NoReplica}.named())
 	g.loads = append(g.loads, synthetic{base: 20 * math.Exp(float64(g.of.Spread*g.coin.NormFloat64())), phase: float64(g.made%3) / 3})
 	g.made++
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"ballast/planner/plan"
 )
 
 // The columns of a table that are no metric.
@@ -200,7 +202,7 @@ func (t *Table) cell(record []string, column string) string {
 // line takes over what the line ahead says of one cluster.
 func (t *Table) line(s *Step, first bool) (Cluster, error) {
 	c := Cluster{Name: t.cell(t.ahead, columnCluster), Server: t.cell(t.ahead, columnServer), UID: t.cell(t.ahead, columnUID),
-		Replica: NoReplica}.named()
+		Replica: plan.NoReplica}.named()
 	if first {
 		at, err := parseTime(t.cell(t.ahead, columnTime))
 		if err == nil {

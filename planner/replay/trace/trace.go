@@ -43,9 +43,6 @@ type Cluster struct {
 	Replica           int
 }
 
-// NoReplica is the replica of a cluster that Argo CD's own algorithm places.
-const NoReplica = -1
-
 // Step is all samples of one time. Roster counts how often the clusters changed: of two steps with the same number they
 // are the same. Values has a row for each metric and a value for each cluster, NaN where there is none. Neither is
 // written to again.
@@ -86,7 +83,7 @@ func (c Cluster) check() error {
 	switch {
 	case c.Name == "":
 		return fmt.Errorf("a cluster has no name: write that of its Secret")
-	case c.Replica < NoReplica || c.Replica >= mostReplicas:
+	case c.Replica < plan.NoReplica || c.Replica >= mostReplicas:
 		return fmt.Errorf("cluster %q: replica %d is none from 0 to %d; leave it out where it is not known", c.Name, c.Replica, mostReplicas-1)
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
 )
 
 const head = `{"apiVersion":"ballast.argoproj.io/v1alpha1","kind":"LoadTrace","step":"1m","metrics":["apps","objects"],"replicas":3}` + "\n"
@@ -58,8 +60,8 @@ func same(t *testing.T, want, got any) {
 }
 
 func TestBothFormatsSayTheSame(t *testing.T) {
-	first := []Cluster{cluster("a", 2), {Name: "b", Server: "https://b.example", UID: "u", Replica: NoReplica}}
-	then := []Cluster{first[0], first[1], cluster("c", NoReplica)}
+	first := []Cluster{cluster("a", 2), {Name: "b", Server: "https://b.example", UID: "u", Replica: plan.NoReplica}}
+	then := []Cluster{first[0], first[1], cluster("c", plan.NoReplica)}
 	want := []Step{
 		{At: nine, Roster: 1, Clusters: first, Values: [][]float64{{1, 2.5}, {nan, 0}}},
 		{At: nine.Add(time.Minute), Roster: 1, Clusters: first, Values: [][]float64{{3, nan}, {1e6, 7}}},
@@ -181,7 +183,7 @@ func traces(t *rapid.T) (Header, []Step) {
 		if s.Roster == 0 || rapid.Bool().Draw(t, "changes") {
 			s.Roster, s.Clusters = s.Roster+1, nil
 			for i := range rapid.IntRange(1, 4).Draw(t, "clusters") {
-				s.Clusters = append(s.Clusters, cluster(fmt.Sprintf("c%d%s", i, rapid.StringMatching(`[a-z"<é,]{0,3}`).Draw(t, "name")), rapid.IntRange(NoReplica, 3).Draw(t, "replica")))
+				s.Clusters = append(s.Clusters, cluster(fmt.Sprintf("c%d%s", i, rapid.StringMatching(`[a-z"<é,]{0,3}`).Draw(t, "name")), rapid.IntRange(plan.NoReplica, 3).Draw(t, "replica")))
 			}
 		}
 		s.Values = make([][]float64, len(h.Metrics))

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"ballast/planner/change"
 	"ballast/planner/plan"
 )
@@ -132,7 +135,24 @@ func (j *judge) carried(loads map[string]plan.Load) map[int]plan.Load {
 	return carried
 }
 
-// capacity is what a replica may carry: as configured, and else at most what the heaviest server makes.
+// groupOf is the group that is to have a cluster on one replica, whether it is there yet or not; empty: none.
+func (j *judge) groupOf(name string) string {
+	for _, g := range j.Config.Partition.Groups {
+		if g.Together == nil {
+			continue
+		}
+		of, err := metav1.LabelSelectorAsSelector(g.Together)
+		if err != nil {
+			j.fail("reading the group %s: %v", g.Name, err)
+		}
+		if of.Matches(labels.Set(j.Labels[name])) {
+			return "group " + g.Name
+		}
+	}
+	return ""
+}
+
+// capacity is what a replica may carry: as configured, and else at most what the heaviest server makes, or a group that is to be together.
 func (j *judge) capacity(loads map[string]plan.Load) plan.Load {
 	if configured := j.Config.Partition.Capacity; configured != nil {
 		capacity, err := plan.NewLoad(configured.Float())
@@ -143,7 +163,7 @@ func (j *judge) capacity(loads map[string]plan.Load) plan.Load {
 	}
 	servers := map[string]plan.Load{}
 	for name, load := range loads {
-		servers[cmp.Or(j.found(name).Bound, j.First(name))] += load
+		servers[cmp.Or(j.groupOf(name), j.found(name).Bound, j.First(name))] += load
 	}
 	heaviest := plan.Load(0)
 	for _, load := range servers {

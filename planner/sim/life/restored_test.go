@@ -150,7 +150,7 @@ func (j *judge) stopsOnceADay() {
 }
 
 // newBackup is how old a backup is at most that nobody can tell from what the last leader left.
-const newBackup = 20 * time.Minute
+const newBackup = 3 * time.Minute
 
 // lateStop is how long after its beginning a rollout may stop the fleet: writes get lost.
 const lateStop = 5 * time.Minute

@@ -3,6 +3,7 @@ package inputs
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,8 @@ func recommending(t *testing.T, name, status string) (v VPA) {
 func TestAVPAsBoundsAreInputs(t *testing.T) {
 	vpa := recommending(t, "advice", `{"recommendation":{"containerRecommendations":[
 		{"containerName":"sidecar","target":{"cpu":"9","memory":"9Gi"}},
-		{"containerName":"application-controller","target":{"cpu":"1500m","memory":"2Gi"},"lowerBound":{"cpu":"1","memory":"1Gi"},"upperBound":{"cpu":"3","memory":"nonsense"}}]}}`)
+		{"containerName":"application-controller","target":{"cpu":"1500m","memory":"2Gi"},"lowerBound":{"cpu":"1","memory":"1Gi"},"upperBound":{"cpu":"3","memory":"nonsense"}}]},
+		"conditions":[{"type":"RecommendationProvided","status":"True"},{"type":"LowConfidence","status":"False"}]}`)
 	s := Surroundings{VPA: Recommends([]VPA{vpa}, target, noon)}
 	for input, want := range map[string]float64{config.InputVPATargetCPU: 1.5, config.InputVPATargetMemory: 2 << 30, config.InputVPALowerBoundCPU: 1,
 		config.InputVPALowerBoundMemory: 1 << 30, config.InputVPAUpperBoundCPU: 3} {
@@ -64,6 +66,38 @@ func TestWhyAVPARecommendsNothing(t *testing.T) {
 				t.Errorf("%q, want %q; %s", why, tc.want, diff)
 			}
 		})
+	}
+}
+
+// TestAVPAThatIsNotSureIsNoInput: what it says of itself counts, in whatever order, and none that says nothing is relied on.
+func TestAVPAThatIsNotSureIsNoInput(t *testing.T) {
+	const advice = `{"recommendation":{"containerRecommendations":[{"containerName":"application-controller","target":{"cpu":"1"}}]},` +
+		`"conditions":%s}`
+	is := func(status string, types ...string) string {
+		var all []string
+		for _, name := range types {
+			all = append(all, fmt.Sprintf(`{"type":%q,"status":%q}`, name, status))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	const provided, nothing = "RecommendationProvided", "its condition RecommendationProvided is not True"
+	for conditions, want := range map[string]string{
+		is("True", provided):                      "",
+		is("True", provided, "LowConfidence"):     "its condition LowConfidence is True",
+		is("True", "ConfigUnsupported", provided): "its condition ConfigUnsupported is True",
+		is("True", "ConfigDeprecated", provided):  "its condition ConfigDeprecated is True",
+		is("False", provided, "LowConfidence"):    nothing,
+		is("True"):                                nothing,
+		`"many"`:                                  nothing,
+	} {
+		if want != "" {
+			want = "VerticalPodAutoscaler advice is not to be relied on: " + want
+		}
+		vpa := recommending(t, "advice", fmt.Sprintf(advice, conditions))
+		got, why := Surroundings{VPA: Recommends([]VPA{vpa}, target, noon)}.Of(config.InputVPATargetCPU, noon)
+		if why != want || got.Missing != (want != "") {
+			t.Errorf("%s: %q, want %q; %+v", conditions, why, want, got)
+		}
 	}
 }
 

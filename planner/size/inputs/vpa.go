@@ -31,6 +31,7 @@ type VPA struct {
 	} `json:"spec"`
 	Status struct {
 		Recommendation paged.Lenient[vpaRecommendation] `json:"recommendation"`
+		Conditions     paged.Lenient[[]vpaCondition]    `json:"conditions"`
 	} `json:"status"`
 }
 
@@ -59,6 +60,35 @@ type vpaRecommendation struct {
 		UpperBound    map[string]string `json:"upperBound"`
 	} `json:"containerRecommendations"`
 }
+
+type vpaCondition struct {
+	Type   string `json:"type"`
+	Status string `json:"status"`
+}
+
+// Unsure says why what it recommends may not be used, by its conditions: it does not say that it recommends anything, or says that it is
+// not sure of it. Empty: it may.
+func (v VPA) Unsure() string {
+	provided, all := false, v.Status.Conditions.Or(nil)
+	for _, c := range all[:min(len(all), mostConditions)] {
+		if c.Status != "True" {
+			continue
+		}
+		switch c.Type {
+		case "ConfigUnsupported", "ConfigDeprecated", "LowConfidence":
+			return "its condition " + c.Type + " is True"
+		case "RecommendationProvided":
+			provided = true
+		}
+	}
+	if !provided {
+		return "its condition RecommendationProvided is not True"
+	}
+	return ""
+}
+
+// mostConditions is how many of an object's conditions are looked at.
+const mostConditions = 32
 
 // Over reports whether it is over that workload.
 func (v VPA) Over(t plan.Target) bool {
@@ -124,6 +154,10 @@ func Recommends(vpas []VPA, t plan.Target, now time.Time) *Recommendation {
 	r.Name = over[0].Metadata.Name
 	for _, c := range over[0].Status.Recommendation.Or(vpaRecommendation{}).ContainerRecommendations {
 		if c.ContainerName == t.Container {
+			if unsure := over[0].Unsure(); unsure != "" {
+				r.Why = fmt.Sprintf("VerticalPodAutoscaler %s is not to be relied on: %s", r.Name, unsure)
+				return r
+			}
 			r.Target, r.Lower, r.Upper = amounts(c.Target), amounts(c.LowerBound), amounts(c.UpperBound)
 			return r
 		}

@@ -235,7 +235,7 @@ func (s BucketSpec) blocked(t totals, m Moment) (change.BlockReason, error) {
 		ask.Current, ask.Wanted = 2, 1
 	}
 	urgent := m.Override && t.grows()
-	verdict := change.Rules{Up: policy, Down: policy}.Resources(ask, m.history(), change.History{})
+	verdict := change.Rules{Up: policy, Down: policy}.Resources(ask, m.history(), change.Past{})
 	switch {
 	case len(verdict.Blocks) > 0:
 		return verdict.Blocks[0].Reason, nil

@@ -3,6 +3,7 @@ package peer
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -47,8 +48,8 @@ type HVPASpec struct {
 			} `json:"spec"`
 		} `json:"template"`
 	} `json:"vpa"`
-	Intervals []WeightInterval `json:"weightBasedScalingIntervals"`
-	Target    target           `json:"targetRef"`
+	Intervals WeightIntervals `json:"weightBasedScalingIntervals"`
+	Target    target          `json:"targetRef"`
 	Window    *struct {
 		Begin string `json:"begin"`
 		End   string `json:"end"`
@@ -97,6 +98,36 @@ type WeightInterval struct {
 	VpaWeight int `json:"vpaWeight"`
 	Start     int `json:"startReplicaCount"`
 	Last      int `json:"lastReplicaCount"`
+}
+
+// WeightIntervals are all of an Hvpa.
+type WeightIntervals []WeightInterval
+
+// UnmarshalJSON also reads the README's weights, which are shares of 1: where one of them is a fraction all are.
+func (w *WeightIntervals) UnmarshalJSON(data []byte) error {
+	var read []struct {
+		VpaWeight float64 `json:"vpaWeight"`
+		Start     int     `json:"startReplicaCount"`
+		Last      int     `json:"lastReplicaCount"`
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	whole := 1.0
+	for _, in := range read {
+		if in.VpaWeight != math.Trunc(in.VpaWeight) {
+			whole = 100
+		}
+	}
+	*w = nil
+	for _, in := range read {
+		weight := math.Round(in.VpaWeight * whole)
+		if !(weight >= 0 && weight <= 100) {
+			return fmt.Errorf("a vpaWeight of %v is none: it is between 0 and 100", in.VpaWeight)
+		}
+		*w = append(*w, WeightInterval{VpaWeight: int(weight), Start: in.Start, Last: in.Last})
+	}
+	return nil
 }
 
 // ReadHVPA reads an Hvpa.
@@ -197,11 +228,11 @@ type Moment struct {
 	Override bool      // an OOM kill since
 }
 
-func (m Moment) history() change.History {
+func (m Moment) history() change.Past {
 	if m.Last.IsZero() {
-		return change.History{}
+		return change.Past{}
 	}
-	return change.History{Last: m.Last.Unix()}
+	return change.Past{Last: m.Last.Unix()}
 }
 
 // Vertical is what HVPA makes of a VPA's target for a container.
@@ -271,7 +302,7 @@ func (s HVPASpec) judge(name string, now, want resource.Quantity, weight int, wi
 		ask.Wanted, ask.Known = want.MilliValue(), []change.BlockReason{change.Weight}
 	}
 	rules := change.Rules{Up: s.Vpa.ScaleUp.policy(windows, up), Down: s.Vpa.ScaleDown.policy(windows, down)}
-	return rules.Resources(ask, m.history(), change.History{}), nil
+	return rules.Resources(ask, m.history(), change.Past{}), nil
 }
 
 // apply writes a request, cut to its limit, and the limit that goes with it.

@@ -98,39 +98,5 @@ func weighted(current, desired, weight int) int {
 	return current - (-part+99)/100
 }
 
-// Condition is one of a VPA's.
-type Condition struct {
-	Type string
-	True bool
-}
-
-// Reliable reports whether a VPA's recommendation may be used: it says that it gives one, and not that it is unsure.
-func Reliable(conditions []Condition) bool {
-	provided := false
-	for _, c := range conditions {
-		if c.True && slices.Contains([]string{"ConfigUnsupported", "ConfigDeprecated", "LowConfidence"}, c.Type) {
-			return false
-		}
-		provided = provided || c.Type == "RecommendationProvided" && c.True
-	}
-	return provided
-}
-
 // Evicted is an eviction as an event: the pod has that reason now, and had it not.
 func Evicted(before, after string) bool { return after == "Evicted" && before != "Evicted" }
-
-// termination is how a container last ended; see oom.
-type termination struct {
-	Reason   string
-	At       time.Time
-	Restarts int  // of the container
-	Seen     int  // restarts that were known before
-	Assigned bool // the pod has a node
-	AsSized  bool // the pod has the size in force: what an earlier one died of says nothing of it
-}
-
-// oom reports whether a replica was killed for its memory since its last change.
-func oom(t termination, last time.Time) bool {
-	fresh := t.Reason == "OOMKilled" && t.Restarts > t.Seen
-	return fresh && t.Assigned && t.AsSized && !t.At.Before(last)
-}

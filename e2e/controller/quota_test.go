@@ -1,0 +1,159 @@
+package controller_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/config"
+	"ballast/planner/controller"
+	"ballast/planner/cycle/input"
+	"ballast/planner/discover"
+	"ballast/planner/observed"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+)
+
+// noConfigMaps is a quota by which no ConfigMap of the namespace is made any more. No controller runs here that counts: its status is
+// the test's.
+func (b *bed) noConfigMaps() *corev1.ResourceQuota {
+	b.Helper()
+	none := corev1.ResourceList{"configmaps": resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "none"}}
+	quota.Spec.Hard = none
+	b.must(b.api.Create(b.ctx, quota))
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	b.must(b.api.Status().Update(b.ctx, quota))
+	b.eventually("the quota holds", func() bool { return apierrors.IsForbidden(b.makesAConfigMap()) })
+	return quota
+}
+
+func (b *bed) makesAConfigMap() error {
+	return b.api.Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "x"}}, client.DryRunAll)
+}
+
+func (b *bed) lift(quota *corev1.ResourceQuota) {
+	b.Helper()
+	b.must(b.api.Delete(b.ctx, quota))
+	b.eventually("the quota is gone", func() bool { return b.makesAConfigMap() == nil })
+}
+
+func (b *bed) gone(name string) {
+	b.Helper()
+	b.must(b.client.Delete(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}))
+}
+
+// TestAStoppedFleetComesBackThoughItsPlanCannotBeMadeAnew: somebody deletes the plan ConfigMap while rollout.x0y has stopped every replica,
+// under a quota by which it is not made again. Once it may be, the plan is that of the replicas that there are, and what was wanted comes.
+func TestAStoppedFleetComesBackThoughItsPlanCannotBeMadeAnew(t *testing.T) {
+	b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1)
+	b.config.Rollout.Live, b.config.Rollout.Default = nil, nil
+	b.config.Rollout.X0Y = &config.X0YRollout{}
+	l, end := b.start()
+	b.cycles(l, 2)
+	b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c000: 3\n" })
+	for range 10 {
+		if b.plan().Replicas == 0 {
+			break
+		}
+		b.cycles(l, 1)
+	}
+	if runs := *b.workload().Spec.Replicas; b.plan().Replicas != 0 || runs != 0 {
+		t.Fatalf("nothing stopped the fleet: a plan of %d, and %d run", b.plan().Replicas, runs)
+	}
+	quota := b.noConfigMaps()
+	b.gone(b.config.Plan.ConfigMap)
+	b.cycles(l, 2)
+	if runs := *b.workload().Spec.Replicas; runs != 3 {
+		t.Errorf("%d replicas run, want the 3 of before the stop", runs)
+	}
+	b.cycles(l, 3)
+	if told := b.told("BroughtBackUnwritten"); len(told) != 1 || !strings.Contains(told[0], "Forbidden") {
+		t.Errorf("people were told %q", told)
+	}
+	if runs := *b.workload().Spec.Replicas; runs != 3 {
+		t.Errorf("%d replicas run, want 3 as long as nothing can be planned", runs)
+	}
+	end()
+	l, _ = b.start() // another leader knows of the history alone
+	b.cycles(l, 2)
+	if runs := *b.workload().Spec.Replicas; runs != 3 {
+		t.Errorf("%d replicas run under the next leader, want 3", runs)
+	}
+	b.lift(quota)
+	for range 90 {
+		if b.cycles(l, 1); b.plan().Replicas == 4 && b.plan().Rollout == nil {
+			break
+		}
+	}
+	if p, runs := b.plan(), *b.workload().Spec.Replicas; runs != 4 || p.Replicas != 4 || p.Rollout != nil {
+		t.Errorf("%d replicas run and the plan has %d, rollout %v: want the pin's 4", runs, p.Replicas, p.Rollout)
+	}
+}
+
+// TestClustersFailOverThoughTheHistoryCannotBeMadeAnew: somebody deletes the history under a quota by which it is not made again. A dead
+// replica's clusters leave it all the same, once.
+func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
+	b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1, 1)
+	b.config.Failover = &config.Failover{After: config.Duration(5 * time.Minute), Settle: config.Duration(5 * time.Minute)}
+	b.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
+	dead := -1
+	l := b.newLoop()
+	l.Observe = func(context.Context, controller.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) {
+		o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true}}
+		for r := range 3 {
+			if r != dead {
+				name := "argocd-application-controller-" + string(rune('0'+r))
+				o.Pods = append(o.Pods, observed.Pod{Replica: r, Name: name, Ready: true, Claimed: true, Answered: true})
+			}
+		}
+		return o, nil
+	}
+	once := func(n int) {
+		for range n {
+			_, err := l.Once(b.ctx)
+			b.log(err)
+			b.clock.Step(time.Duration(b.config.Interval))
+		}
+	}
+	once(3)
+	on := func(replica int) (names []string) {
+		for name, row := range b.plan().Clusters {
+			if row.Replica == replica {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	dead = b.plan().Clusters["c000"].Replica
+	b.noConfigMaps()
+	b.gone(b.config.Plan.History)
+	once(15)
+	if left := on(dead); len(left) > 0 {
+		t.Errorf("the dead replica %d still has %q", dead, left)
+	}
+	if told := b.told("HistoryRefused"); len(told) != 1 || !strings.Contains(told[0], "Forbidden") {
+		t.Errorf("people were told %q", told)
+	}
+	revision := b.plan().Revision
+	once(20)
+	if now := b.plan().Revision; now > revision+2 {
+		t.Errorf("revision %d after %d: it goes on and on", now, revision)
+	}
+}
+
+func (b *bed) log(err error) {
+	b.Helper()
+	if err != nil {
+		b.Log(err)
+	}
+}
