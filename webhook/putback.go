@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -14,8 +15,12 @@ import (
 	"ballast/webhook/objects"
 )
 
-// mostUsers bounds what a webhook remembers: five times what one answer names.
-const mostUsers = 5 * plan.MostUsers
+const (
+	// mostUsers bounds what a webhook remembers: five times what one answer names.
+	mostUsers = 5 * plan.MostUsers
+	// maxUserKept is how many bytes tell one user from another: what is shown of two may be the same.
+	maxUserKept = 1 << 10
+)
 
 // putBacks is whose writes were put back or refused. Metrics have no label for a user, which is without bounds; the planner asks for
 // the users by its probe, and shows them on its page.
@@ -23,7 +28,7 @@ type putBacks struct {
 	mu      sync.Mutex
 	webhook string
 	since   time.Time
-	users   map[string]plan.UserWrites
+	users   map[string]plan.UserWrites // by the name as it is
 	others  int
 }
 
@@ -38,20 +43,33 @@ func (p *putBacks) note(s *inforce.State, rv *review, v decision.Verdict) {
 	if !counts {
 		return
 	}
-	user := printable.Text(rv.User, plan.MaxUser/4) // of bytes a character may take four
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u, known := p.users[user]
+	who := rv.User[:min(len(rv.User), maxUserKept)]
+	u, known := p.users[who]
 	if !known && len(p.users) >= mostUsers {
 		p.forget()
 	}
-	u.User, u.Last = user, rv.At.UTC().Truncate(time.Second)
+	u.User, u.Last = shown(rv.User), rv.At.UTC().Truncate(time.Second)
 	if v.Denied != "" {
 		u.Refused++
 	} else {
 		u.PutBack++
 	}
-	p.users[user] = u
+	p.users[strings.Clone(who)] = u
+}
+
+// shown is what people see of a user's name, cut between two characters.
+func shown(user string) string {
+	user = printable.Text(user, plan.MaxUser)
+	if len(user) <= plan.MaxUser {
+		return user
+	}
+	cut := plan.MaxUser - len("…")
+	for !utf8.RuneStart(user[cut]) {
+		cut--
+	}
+	return user[:cut] + "…"
 }
 
 // forget leaves out the user whose last write is the oldest.

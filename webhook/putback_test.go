@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,37 @@ func TestWhoseWritesWerePutBackIsCounted(t *testing.T) {
 		{User: "bob", PutBack: 1, Last: began.Add(time.Hour)}}
 	if diff := cmp.Diff(want, got.Users); !ok || diff != "" || !got.Since.Equal(began) {
 		t.Errorf("since %s (-want +got):\n%s", got.Since, diff)
+	}
+}
+
+// ServiceAccounts have long names that begin alike: each has a row of its own, with its name as far as there is room.
+func TestUsersWhoseNamesBeginAlikeAreToldApart(t *testing.T) {
+	p, state := newPutBacks(began), withPlan(nil, nil)
+	by := func(user string, writes int) {
+		for range writes {
+			p.note(state, writeBy(user, began, false), decision.Verdict{Reason: plan.Restored})
+		}
+	}
+	const account = "system:serviceaccount:openshift-gitops:openshift-gitops-argocd-"
+	by(account+"application-controller", 4)
+	by(account+"server", 3)
+	long := strings.Repeat("ü", 300)
+	by(long+"a", 2)
+	by(long+"b", 1)
+	cut := strings.Repeat("ü", 125) + "…" // 253 bytes
+	want := []plan.UserWrites{{User: account + "application-controller", PutBack: 4, Last: began}, {User: account + "server", PutBack: 3, Last: began},
+		{User: cut, PutBack: 2, Last: began}, {User: cut, PutBack: 1, Last: began}}
+	got, ok := plan.ParsePutBack(p.told().Encode())
+	if diff := cmp.Diff(want, got.Users); !ok || diff != "" {
+		t.Errorf("%t (-want +got):\n%s", ok, diff)
+	}
+	p = newPutBacks(began)
+	for i := range plan.MostUsers {
+		by(fmt.Sprint(strings.Repeat("<", 2*maxUserKept-i), i), i+1)
+		by(fmt.Sprint(i, strings.Repeat("<", 2*maxUserKept)), 1)
+	}
+	if got, ok := plan.ParsePutBack(p.told().Encode()); !ok || len(got.Users) != plan.MostUsers || got.Users[0].PutBack != plan.MostUsers*(plan.MostUsers+1)/2 {
+		t.Errorf("%t: of endless names %d rows, the first %d", ok, len(got.Users), got.Users[0].PutBack)
 	}
 }
 

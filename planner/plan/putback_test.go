@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +34,23 @@ func TestWhatAWebhookPutBackIsReadAsItWasWritten(t *testing.T) {
 			t.Fatalf("%d writes of %d", sum, all)
 		}
 	})
+}
+
+// The longest names, of characters that JSON writes as six bytes each, are read as they were written.
+func TestTheLongestNamesOfUsersAreRead(t *testing.T) {
+	last := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	p := PutBack{Webhook: strings.Repeat("<", maxNonce), Since: last, Others: math.MaxInt32}
+	for i := range MostUsers {
+		name := fmt.Sprintf("%02d", i) + strings.Repeat("<", MaxUser-2)
+		p.Users = append(p.Users, UserWrites{User: name, PutBack: math.MaxInt32, Refused: math.MaxInt32, Last: last})
+	}
+	got, ok := ParsePutBack(p.Encode())
+	if diff := cmp.Diff(p, got); !ok || diff != "" {
+		t.Errorf("of %d bytes %t (-want +got):\n%s", len(p.Encode()), ok, diff)
+	}
+	if _, ok := ParsePutBack(p.Encode() + strings.Repeat(" ", maxPutBack)); ok {
+		t.Error("an answer without end is read")
+	}
 }
 
 func FuzzParsePutBack(f *testing.F) {

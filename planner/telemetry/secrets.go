@@ -24,15 +24,17 @@ const (
 	secretsSpan   = 10 * time.Minute
 	// toldAgain is after how long the same is news of a Secret once more.
 	toldAgain = 6 * time.Hour
+	// mostKnown bounds what is remembered of them, whatever Secrets come and go: some 4 MB. What is beyond is not told, and counted each time.
+	mostKnown = 20_000
 )
 
-// SecretNews bounds the events on cluster Secrets: none is told twice, and what is too much for one moment is counted on the plan.
+// SecretNews bounds the events on cluster Secrets: none is told or counted twice, and what is too much for one moment is counted on the plan.
 type SecretNews struct {
 	mu    sync.Mutex
-	known map[string]time.Time
-	told  []time.Time    // within secretsSpan
-	rest  map[string]int // by reason, that were too many
-	since time.Time      // when rest was told last
+	known map[string]time.Time // told or counted
+	told  []time.Time          // within secretsSpan
+	rest  map[string]int       // by reason, that were too many
+	since time.Time            // when rest was told last
 }
 
 // Of are the events that are told now of those.
@@ -45,16 +47,19 @@ func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 		n.known, n.rest = map[string]time.Time{}, map[string]int{}
 	}
 	for _, e := range all {
-		key := e.Secret.Name + "/" + e.Reason + "/" + e.Message
+		key := newsOf(e)
 		if _, known := n.known[key]; known {
 			continue
 		}
-		if len(n.told) >= mostOnSecrets {
+		room := len(n.known) < mostKnown
+		if room {
+			n.known[key] = now
+		}
+		if !room || len(n.told) >= mostOnSecrets {
 			n.rest[e.Reason]++
 			continue
 		}
-		n.known[key], n.told = now, append(n.told, now)
-		events = append(events, e)
+		n.told, events = append(n.told, now), append(events, e)
 	}
 	if len(n.rest) == 0 || now.Sub(n.since) < secretsSpan {
 		return events
@@ -65,6 +70,16 @@ func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 	}
 	n.rest, n.since = map[string]int{}, now
 	return events
+}
+
+// newsOf tells an event from those that say the same. A message has numbers and texts that change from cycle to cycle, so that
+// it counts alone where it names the replica that a cluster goes to.
+func newsOf(e Event) string {
+	key := e.Secret.Name + "/" + e.Reason
+	if e.Reason == "ClusterMoved" || e.Reason == "ClusterPinned" {
+		key += "/" + e.Message
+	}
+	return key
 }
 
 // ShardWritten is told on a cluster Secret whose data.shard the planner wrote.

@@ -78,6 +78,72 @@ func TestABurstOnSecretsIsCounted(t *testing.T) {
 	}
 }
 
+// What lasts is in every cycle, with other numbers each time: it is told once on its Secret, or counted once.
+func TestWhatLastsIsToldOnceOfASecret(t *testing.T) {
+	var n SecretNews
+	start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	fleet := discover.Fleet{}
+	for i := range 25 {
+		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{ID: fmt.Sprint("c", i), UID: "u"}})
+	}
+	told, counts := map[string]int{}, []string{}
+	for minute := range 60 {
+		var orphans []problem.Problem
+		for _, c := range fleet.Clusters {
+			orphans = append(orphans, problem.Problem{Kind: "Orphaned", Subject: c.Shard.ID, Message: fmt.Sprint(minute, " Applications wait")})
+		}
+		refused := ShardRefused(diff.PatchShard{Secret: "c0"}, "u", fmt.Sprint("try ", minute))
+		back := ShardWritten(diff.PatchShard{Secret: "c0", Was: fmt.Sprint(minute), Why: diff.Drifted}, "u")
+		for _, e := range n.Of(append([]Event{refused, back}, OnSecrets(orphans, fleet)...), start.Add(time.Duration(minute)*time.Minute)) {
+			if e.Secret.Name == "" {
+				counts = append(counts, e.Message)
+				continue
+			}
+			told[e.Secret.Name+" "+e.Reason]++
+		}
+	}
+	want := map[string]int{"c0 ClusterRefused": 1, "c0 ClusterPutBack": 1}
+	for i := range mostOnSecrets - 2 {
+		want[fmt.Sprintf("c%d Orphaned", i)] = 1
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("(-want +told):\n%s", diff)
+	}
+	if len(counts) != 1 || !strings.HasPrefix(counts[0], "and 7 more of Orphaned") {
+		t.Errorf("counted are %q", counts)
+	}
+}
+
+// Where a cluster goes is news each time that it goes elsewhere.
+func TestAClusterThatMovesOnIsNews(t *testing.T) {
+	var n SecretNews
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	move := func(why diff.Why, to int) Event {
+		return ShardWritten(diff.PatchShard{Secret: "c0", Shard: to, Was: "0", Why: why}, "u")
+	}
+	all := []Event{move(diff.Moved, 1), move(diff.Moved, 2), move(diff.Pinned, 1), move(diff.Pinned, 2)}
+	if told := n.Of(slices.Concat(all, all), now); !slices.Equal(all, told) {
+		t.Errorf("told are %v", told)
+	}
+}
+
+// However many Secrets come and go, what is remembered of them is bounded, and each that is not told is counted.
+func TestWhatIsKnownOfSecretsIsBounded(t *testing.T) {
+	var n SecretNews
+	now, asked, counted := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), mostKnown+100, 0
+	var events []Event
+	for i := range asked {
+		events = append(events, ShardRefused(diff.PatchShard{Secret: fmt.Sprint(i)}, "u", "no"))
+	}
+	told := n.Of(events, now)
+	if _, err := fmt.Sscanf(told[len(told)-1].Message, "and %d more", &counted); err != nil {
+		t.Fatal(err)
+	}
+	if len(n.known) != mostKnown || counted != asked-mostOnSecrets {
+		t.Errorf("%d are known, %d counted", len(n.known), counted)
+	}
+}
+
 // Whatever happens when, no ten minutes have more than twenty events on Secrets, and each that has none is counted once.
 func TestNoSpanHasTooManyEventsOnSecrets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
