@@ -89,7 +89,9 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, held
 	v := a.Verdict
 	if isProbe(a.state, &rv) {
 		answerProbe(w, &v, fresh)
-		h.putBack.answers(&v, &rv)
+		if h.name == kindPlan {
+			h.putBack.answers(a.state, &v, &rv)
+		}
 	}
 	if out, err = encodeAnswer(rv.uid, v); err != nil {
 		v = h.fault(rv.operation, err)
@@ -97,7 +99,7 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, held
 	}
 	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
 	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
-	h.putBack.note(a.state, &rv, v)
+	h.putBack.note(a.state, &rv, v, intake.Verified(r))
 	h.record(r, &rv, v)
 	return out, a.held, err
 }

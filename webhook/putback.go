@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"crypto/rand"
+	"crypto/subtle"
 	"maps"
 	"strings"
 	"sync"
@@ -30,14 +31,25 @@ type putBacks struct {
 	since   time.Time
 	users   map[string]plan.UserWrites // by the name as it is
 	others  int
+
+	unverified bool
 }
 
 func newPutBacks(now time.Time) *putBacks {
 	return &putBacks{webhook: rand.Text(), since: now.UTC().Truncate(time.Second), users: map[string]plan.UserWrites{}}
 }
 
-// note counts a write that is not what it asked for. A dry-run changes nothing, and what the planner writes is the plan's.
-func (p *putBacks) note(s *inforce.State, rv *review, v decision.Verdict) {
+// knowsPlan reports whether that is the MAC of the plan that stands.
+func knowsPlan(s *inforce.State, mac string) bool {
+	if s == nil || s.Kept == nil || mac == "" {
+		return false
+	}
+	return subtle.ConstantTimeCompare([]byte(s.Kept.Annotations[plan.AnnotationMAC]), []byte(mac)) == 1
+}
+
+// note counts a write that is not what it asked for. A dry-run changes nothing, and what the planner writes is the plan's. Of a caller
+// without a certificate nobody knows whether it is the API server, and so whose write it is.
+func (p *putBacks) note(s *inforce.State, rv *review, v decision.Verdict, verified bool) {
 	back := v.Reason == plan.Restored || v.Reason == plan.PlanKept
 	counts := (back || v.Denied != "") && !rv.dryRun && !s.IsPlanner(rv.User)
 	if !counts {
@@ -45,6 +57,7 @@ func (p *putBacks) note(s *inforce.State, rv *review, v decision.Verdict) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.unverified = p.unverified || !verified
 	who := rv.User[:min(len(rv.User), maxUserKept)]
 	u, known := p.users[who]
 	if !known && len(p.users) >= mostUsers {
@@ -88,16 +101,19 @@ func (p *putBacks) forget() {
 func (p *putBacks) told() plan.PutBack {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	told := plan.PutBack{Webhook: p.webhook, Since: p.since, Others: p.others}
+	told := plan.PutBack{Webhook: p.webhook, Since: p.since, Others: p.others, Unverified: p.unverified}
 	for u := range maps.Values(p.users) {
 		told.Users = append(told.Users, u)
 	}
 	return told
 }
 
-// answers puts it where a probe of the planner asked for it.
-func (p *putBacks) answers(v *decision.Verdict, rv *review) {
-	if !rv.dryRun || rv.object.Field("metadata").Field("annotations").Field(plan.AnnotationPutBack).Text(objects.MaxWord) != plan.PutBackAsked {
+// answers puts it where a probe of the planner asked for it. Whoever reaches the port may say that he is the planner: he is told nothing
+// who does not know the MAC of the plan that stands, which takes the right to read it.
+func (p *putBacks) answers(s *inforce.State, v *decision.Verdict, rv *review) {
+	annotations := rv.object.Field("metadata").Field("annotations")
+	asked := rv.dryRun && annotations.Field(plan.AnnotationPutBack).Text(objects.MaxWord) == plan.PutBackAsked
+	if !asked || !knowsPlan(s, annotations.Field(plan.AnnotationMAC).Text(objects.MaxWord)) {
 		return
 	}
 	path := "/metadata/annotations/" + strings.ReplaceAll(plan.AnnotationPutBack, "/", "~1")

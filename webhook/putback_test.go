@@ -17,6 +17,7 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/webhook/decision"
+	"ballast/webhook/objects"
 )
 
 var began = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -30,14 +31,14 @@ func TestWhoseWritesWerePutBackIsCounted(t *testing.T) {
 	p, state := newPutBacks(began), withPlan(nil, nil)
 	restored, denied := decision.Verdict{Reason: plan.Restored}, decision.Verdict{Reason: plan.PinRefused, Denied: "no such replica"}
 	for range 2 {
-		p.note(state, writeBy("alice", began.Add(time.Minute), false), restored)
+		p.note(state, writeBy("alice", began.Add(time.Minute), false), restored, true)
 	}
-	p.note(state, writeBy("alice", began.Add(2*time.Minute), false), denied)
-	p.note(state, writeBy("bob", began.Add(time.Hour), false), decision.Verdict{Reason: plan.PlanKept})
-	p.note(state, writeBy("carol", began, true), restored)
-	p.note(state, writeBy("dave", began, false), decision.Verdict{Reason: plan.InPlan})
-	p.note(state, writeBy(plannerUser, began, false), restored)
-	p.note(state, writeBy("a\x1b[2Jb", began, false), restored)
+	p.note(state, writeBy("alice", began.Add(2*time.Minute), false), denied, true)
+	p.note(state, writeBy("bob", began.Add(time.Hour), false), decision.Verdict{Reason: plan.PlanKept}, true)
+	p.note(state, writeBy("carol", began, true), restored, true)
+	p.note(state, writeBy("dave", began, false), decision.Verdict{Reason: plan.InPlan}, true)
+	p.note(state, writeBy(plannerUser, began, false), restored, true)
+	p.note(state, writeBy("a\x1b[2Jb", began, false), restored, true)
 	got, ok := plan.ParsePutBack(p.told().Encode())
 	want := []plan.UserWrites{{User: "alice", PutBack: 2, Refused: 1, Last: began.Add(2 * time.Minute)}, {User: `a\u001b[2Jb`, PutBack: 1, Last: began},
 		{User: "bob", PutBack: 1, Last: began.Add(time.Hour)}}
@@ -51,7 +52,7 @@ func TestUsersWhoseNamesBeginAlikeAreToldApart(t *testing.T) {
 	p, state := newPutBacks(began), withPlan(nil, nil)
 	by := func(user string, writes int) {
 		for range writes {
-			p.note(state, writeBy(user, began, false), decision.Verdict{Reason: plan.Restored})
+			p.note(state, writeBy(user, began, false), decision.Verdict{Reason: plan.Restored}, true)
 		}
 	}
 	const account = "system:serviceaccount:openshift-gitops:openshift-gitops-argocd-"
@@ -84,7 +85,7 @@ func TestAWebhookRemembersFewUsers(t *testing.T) {
 		writes := rapid.IntRange(0, 3*mostUsers).Draw(t, "writes")
 		for i := range writes {
 			user := fmt.Sprint("u", rapid.IntRange(0, 2*mostUsers).Draw(t, "user"))
-			p.note(state, writeBy(user, began.Add(time.Duration(i)*time.Second), false), decision.Verdict{Reason: plan.Restored})
+			p.note(state, writeBy(user, began.Add(time.Duration(i)*time.Second), false), decision.Verdict{Reason: plan.Restored}, true)
 		}
 		told, ok := plan.ParsePutBack(p.told().Encode())
 		sum := told.Others
@@ -99,19 +100,19 @@ func TestAWebhookRemembersFewUsers(t *testing.T) {
 
 // TestThePlannersProbeIsToldWhoseWritesWerePutBack, by a patch of a dry-run; and nobody else is.
 func TestThePlannersProbeIsToldWhoseWritesWerePutBack(t *testing.T) {
-	h := NewHandler(&plans{known: knowing(t, object(t, fleet(), ""))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	stands := edited(object(t, fleet(), ""), func(o *objects.Plan) { o.Annotations[plan.AnnotationMAC] = "proof" })
+	h := NewHandler(&plans{known: knowing(t, stands)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 	back := ask(t, h, "/clusters", admissionRequest(t, func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "alice" }))
 	if back.AuditAnnotations["reason"] != string(plan.Restored) {
 		t.Fatalf("alice's write is answered %v", back.AuditAnnotations)
 	}
-	asks := func(user string, dryRun bool) (patch []decision.Op) {
-		stands := object(t, fleet(), "")
+	asks := func(path, user, mac string, dryRun bool) (patch []decision.Op) {
 		doc, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": "ballast-plan", "annotations": map[string]string{
-			plan.AnnotationPutBack: plan.PutBackAsked}}, "data": map[string]string{"plan": stands.Plan}})
+			plan.AnnotationPutBack: plan.PutBackAsked, plan.AnnotationMAC: mac}}, "data": map[string]string{"plan": stands.Plan}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ask(t, h, "/plan", admissionRequest(t, func(r *admissionv1.AdmissionRequest) {
+		got := ask(t, h, path, admissionRequest(t, func(r *admissionv1.AdmissionRequest) {
 			r.Resource.Resource, r.Name, r.UserInfo.Username, r.DryRun = "configmaps", "ballast-plan", user, ptr.To(dryRun)
 			r.Object, r.OldObject = runtime.RawExtension{Raw: doc}, runtime.RawExtension{Raw: doc}
 		}))
@@ -122,12 +123,18 @@ func TestThePlannersProbeIsToldWhoseWritesWerePutBack(t *testing.T) {
 		}
 		return patch
 	}
-	for name, others := range map[string][]decision.Op{"alice": asks("alice", true), "a write that is stored": asks(plannerUser, false)} {
-		if len(others) > 0 {
-			t.Errorf("%s is told %v", name, others)
+	for name, others := range map[string][]decision.Op{
+		"alice": asks("/plan", "alice", "proof", true), "a write that is stored": asks("/plan", plannerUser, "proof", false),
+		"who says that he is the planner, and cannot read the plan": asks("/plan", plannerUser, "", true),
+		"who guesses": asks("/plan", plannerUser, "prooh", true), "another path": asks("/controllers", plannerUser, "proof", true),
+	} {
+		for _, op := range others {
+			if strings.Contains(fmt.Sprint(op), "alice") {
+				t.Errorf("%s is told %v", name, op)
+			}
 		}
 	}
-	patch := asks(plannerUser, true)
+	patch := asks("/plan", plannerUser, "proof", true)
 	if len(patch) != 1 || patch[0].Op != "replace" || patch[0].Path != "/metadata/annotations/ballast.argoproj.io~1probe-putback" {
 		t.Fatalf("the patch is %v", patch)
 	}
@@ -135,7 +142,7 @@ func TestThePlannersProbeIsToldWhoseWritesWerePutBack(t *testing.T) {
 	if !ok || len(told.Users) != 1 {
 		t.Fatalf("told is %+v", told)
 	}
-	if u := told.Users[0]; u.User != "alice" || u.PutBack != 1 {
-		t.Errorf("told is %+v", u)
+	if u := told.Users[0]; u.User != "alice" || u.PutBack != 1 || !told.Unverified {
+		t.Errorf("told is %+v", told)
 	}
 }

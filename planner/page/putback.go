@@ -14,6 +14,9 @@ func byUser(f Fleet) []Table {
 	p := f.Status.PutBack
 	t := Table{ID: "by-user", Title: "Enforcement by user", Caption: "Whose writes were put back or refused since " + moment(p.Since),
 		Head: []string{"User", "Put back", "Refused", "Last"}}
+	if p.Unverified {
+		t.Caption += ", as callers say: whoever reaches the webhook's port may name any user (manifests/components/client-auth ends that)"
+	}
 	for _, u := range p.Users[:min(len(p.Users), plan.MostUsers)] {
 		t.Rows = append(t.Rows, []string{name(u.User), count(u.PutBack), count(u.Refused), since(u.Last, f.Now)})
 	}

@@ -40,6 +40,9 @@ type PutBack struct {
 	Since   time.Time    `json:"since"`
 	Users   []UserWrites `json:"users,omitempty"`
 	Others  int          `json:"others,omitempty"`
+
+	// Unverified says that callers without a certificate said so: whoever reaches the webhook's port may name any user.
+	Unverified bool `json:"unverified,omitempty"`
 }
 
 // Encode is the answer: the users with most writes first.
@@ -63,7 +66,7 @@ func Together(all []PutBack) *PutBack {
 		if p.Since.Before(sum.Since) {
 			sum.Since = p.Since
 		}
-		sum.Others += p.Others
+		sum.Others, sum.Unverified = sum.Others+p.Others, sum.Unverified || p.Unverified
 		for _, u := range p.Users {
 			s := of[u.User]
 			if u.Last.After(s.Last) {

@@ -33,7 +33,7 @@ const (
 	// keptSample is what a sample without its key becomes: 48 bytes here, and up to 100 in the index or the report
 	// made of it.
 	keptSample = 150
-	// keptQuestion is what a query for one cluster takes, with the sample that becomes of it: 1,400 clusters may be asked
+	// keptQuestion is what a query for one cluster takes, with the sample that becomes of it: 4,194 clusters may be asked
 	// for by 64 metrics each, 20,000 by thirteen.
 	keptQuestion = 250
 	// patience is what a request has to end in once its time is over: it says then why there is no answer.

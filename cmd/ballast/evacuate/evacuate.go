@@ -36,8 +36,8 @@ func NewCommand() *cobra.Command {
 		Short: "Empty a replica for a while, before its node is drained or its pod looked into",
 		Long: `evacuate moves the clusters of one application-controller replica to the others, a wave at a time and within the move budget, and
 keeps it empty until its time is over. No wave takes a cluster there meanwhile, and a rollout that levels the fleet ends with its
-wave, so that this need not wait. A cluster that is created in that time may be given to it, for the webhook answers by the plan
-alone, and is moved off like the others. When the time is over the replica is one like any other: clusters come back by balance,
+wave, so that this need not wait. A cluster that is created in that time goes elsewhere once the plan names the cordon, unless
+every replica has one, or another Secret of its server is there. When the time is over the replica is one like any other: clusters come back by balance,
 if that is worth their moves, and not because they were there.
 
 Clusters that are pinned there stay, and so do those that ballast does not move: of a Secret that is immutable, unmanaged or not

@@ -341,7 +341,11 @@ func (s *Overview) writePutBack(w io.Writer) {
 	if more := len(s.PutBack.Users) - most; more > 0 {
 		who = append(who, fmt.Sprintf("and of %d more", more))
 	}
-	say.To(w, "Put back %s, or refused, since %s\n", strings.Join(who, ", "), s.PutBack.Since.UTC().Format(time.RFC3339))
+	unsure := ""
+	if s.PutBack.Unverified {
+		unsure = ", as callers say"
+	}
+	say.To(w, "Put back %s, or refused, since %s%s\n", strings.Join(who, ", "), s.PutBack.Since.UTC().Format(time.RFC3339), unsure)
 }
 
 func (s *Overview) writeLists(w io.Writer) {
