@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
@@ -47,7 +48,8 @@ func blockedMoves(s *snapshot) (moves int, by change.Block) {
 		return s.pacedMoves, s.paced
 	}
 	blocks := moveBlocks(s)
-	if len(blocks) == 0 {
+	alone := s.Next.Mode == plan.Enforce && s.verdicts[gate.Balance] == moveBlock(s) // what else shuts it says so itself
+	if len(blocks) == 0 || !alone {
 		return 0, by
 	}
 	for _, made := range []func(*snapshot) *proposed{makeRoom, level} {

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/plan"
 	"ballast/planner/size"
 )
 
@@ -90,6 +91,30 @@ func TestMovesThatWaitAreSeen(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestMovesThatSomethingElseHoldsAreNotBlockedByARule: a person's freeze, or the mode, says so itself.
+func TestMovesThatSomethingElseHoldsAreNotBlockedByARule(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"frozen":  func(w *world) { w.in.Paused = true },
+		"Observe": func(w *world) { w.in.Config.Mode = plan.Observe },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(lognormal(3, 40)...)
+			w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
+			w.in.Config.Change.Moves.Mode = "Off"
+			w.cycle()
+			w.run(60)
+			if got := w.blockedMoves(); len(got) != 1 {
+				t.Fatalf("before, %v wait", got)
+			}
+			change(w)
+			w.run(2)
+			if got := w.blockedMoves(); got != nil {
+				t.Errorf("%v waits for change.moves", got)
+			}
+		})
 	}
 }
 

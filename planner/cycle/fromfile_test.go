@@ -7,12 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/poll"
 )
 
@@ -64,6 +66,9 @@ func fileFleet(t *testing.T, text string) *world {
 	w.in.Config = c
 	wl := &w.in.Workload
 	wl.Replicas, wl.ReadyReplicas, wl.UpdatedReplicas, wl.CurrentReplicas, wl.EnvReplicas = 2, 2, 2, 2, &env
+	for replica := range 2 { // which did not restart lately
+		w.in.Observed.Pods = append(w.in.Observed.Pods, observed.Pod{Replica: replica, Ready: true, Started: w.in.Now.Add(-48 * time.Hour)})
+	}
 	w.in.Fetched = []poll.Fetched{{Metric: "apps"}, {Metric: "pods"}}
 	for i, v := range [][2]float64{{8, 0}, {5, 100}, {4, 60}, {4, 40}, {3, 200}} {
 		name := fmt.Sprintf("c%d", i)
