@@ -150,6 +150,11 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			[]string{`Fault workload: spec.ordinals.start of StatefulSet "argocd-application-controller" is 2`}},
 		"pods that are all replica 0": {func(s *seen) { s.in.Workload.FixedShard = "0" },
 			[]string{`Fault workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0"`}},
+		"a pod that is replica 0, and the only one": {func(s *seen) {
+			s.in.Workload.FixedShard, s.in.Workload.Replicas, s.in.Workload.ReadyReplicas, s.in.Workload.EnvReplicas = "0", 1, 1, ptr.To("1")
+		},
+			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0", which is right`,
+				"Warning shards: 1 Secret with a data.shard at or above the 1 replica that Argo CD counts"}},
 		"an unmanaged workload": {func(s *seen) { s.in.Workload.Unmanaged = true },
 			[]string{"Warning workload: StatefulSet argocd-application-controller is annotated as unmanaged"}},
 		"an image without a version": {func(s *seen) { s.image = "argocd@sha256:ab" },
