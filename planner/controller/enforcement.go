@@ -57,8 +57,7 @@ const (
 
 // hear remembers what webhooks said.
 func (a *asker) hear(told []plan.PutBack) {
-	now := a.Clock.Now()
-	maps.DeleteFunc(a.putBack, func(_ string, h said) bool { return now.Sub(h.at) >= heardFor })
+	a.forgetSaid()
 	for _, p := range told {
 		if _, known := a.putBack[p.Webhook]; !known && len(a.putBack) >= mostWebhooks {
 			continue
@@ -66,12 +65,18 @@ func (a *asker) hear(told []plan.PutBack) {
 		if a.putBack == nil {
 			a.putBack = map[string]said{}
 		}
-		a.putBack[p.Webhook] = said{p, now}
+		a.putBack[p.Webhook] = said{p, a.Clock.Now()}
 	}
 }
 
-// putBacks is what all webhooks' pods said together; nil where none said anything.
+func (a *asker) forgetSaid() {
+	now := a.Clock.Now()
+	maps.DeleteFunc(a.putBack, func(_ string, h said) bool { return now.Sub(h.at) >= heardFor })
+}
+
+// putBacks is what all webhooks' pods said together; nil where none said anything, and while nothing is enforced.
 func (a *asker) putBacks() *plan.PutBack {
+	a.forgetSaid()
 	var all []plan.PutBack
 	for _, webhook := range slices.Sorted(maps.Keys(a.putBack)) {
 		all = append(all, a.putBack[webhook].PutBack)
@@ -83,6 +88,9 @@ func (a *asker) putBacks() *plan.PutBack {
 // there is nothing to hold. Where they do not, it says which. The answer is as old as fresh allows.
 func (a *asker) enforcement(ctx context.Context, in input.Inputs, fresh time.Duration) (*bool, []string) {
 	enforced := in.InForce != nil && in.InForce.Mode.Enforced() && !in.BreakGlass
+	if !enforced {
+		a.putBack = nil
+	}
 	if a.Probe == nil || !enforced {
 		return a.notAsked()
 	}

@@ -198,6 +198,33 @@ func TestWhoseWritesWerePutBackIsAddedUp(t *testing.T) {
 	}
 }
 
+// TestWhoseWritesWerePutBackIsForgotten an hour after it was said, though no webhook says anything since, and where nothing is enforced.
+func TestWhoseWritesWerePutBackIsForgotten(t *testing.T) {
+	said := []plan.PutBack{{Webhook: "one", Since: epoch, Users: []plan.UserWrites{{User: "alice", PutBack: 1, Last: epoch}}}}
+	for name, test := range map[string]struct {
+		then func(*input.Inputs, *clocktesting.FakeClock)
+		told bool
+	}{
+		"nothing":      {func(*input.Inputs, *clocktesting.FakeClock) {}, true},
+		"an hour":      {func(_ *input.Inputs, c *clocktesting.FakeClock) { c.Step(heardFor) }, false},
+		"mode Observe": {func(in *input.Inputs, _ *clocktesting.FakeClock) { in.InForce.Mode = plan.Observe }, false},
+		"break-glass":  {func(in *input.Inputs, _ *clocktesting.FakeClock) { in.BreakGlass = true }, false},
+		"no plan":      {func(in *input.Inputs, _ *clocktesting.FakeClock) { in.InForce = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			time := clocktesting.NewFakeClock(epoch)
+			l := NewLoop(Options{Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: time})
+			in := input.Inputs{InForce: &plan.Plan{Mode: plan.Enforce}}
+			l.asks.hear(said)
+			test.then(&in, time)
+			l.asks.enforcement(t.Context(), in, probeEvery)
+			if got := l.asks.putBacks(); (got != nil) != test.told {
+				t.Errorf("told is %+v", got)
+			}
+		})
+	}
+}
+
 func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
 
 // TestWhatIsInstalledIsTold to people and by the metric, and stops nothing.

@@ -1,10 +1,12 @@
 package cycle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"ballast/planner/config"
 	"ballast/planner/discover"
 )
 
@@ -26,6 +28,26 @@ func TestNothingBeginsByNumbersThatAreNoReplicas(t *testing.T) {
 			told := slices.Contains(problems(w.last), "discover/Renumbered/"+w.in.Workload.Name)
 			if stays, want := len(w.on(2)) == before && w.in.InForce.Rollout == nil, name != "neither"; stays != want || told != want {
 				t.Errorf("nothing began: %t, told: %t, want %t: %v", stays, told, want, problems(w.last))
+			}
+		})
+	}
+}
+
+// TestOneReplicaThatIsNumberedByAnEnvDoesNotGrow: the number is right for it, and a second replica's pods would have it, too.
+func TestOneReplicaThatIsNumberedByAnEnvDoesNotGrow(t *testing.T) {
+	for shard, want := range map[string]string{"0": "1 replicas, told", "": "3 replicas"} {
+		t.Run("env "+shard, func(t *testing.T) {
+			w := newWorld(slices.Repeat([]float64{1}, 12)...)
+			w.in.Workload.Replicas, w.in.Workload.ReadyReplicas, w.in.Workload.UpdatedReplicas, w.in.Workload.CurrentReplicas = 1, 1, 1, 1
+			w.in.Workload.FixedShard = shard
+			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
+			w.run(30)
+			got := fmt.Sprintf("%d replicas", w.in.InForce.Replicas)
+			if told := slices.Contains(problems(w.last), "discover/Renumbered/"+w.in.Workload.Name); told {
+				got += ", told"
+			}
+			if got != want {
+				t.Errorf("%s, want %s: %v", got, want, problems(w.last))
 			}
 		})
 	}

@@ -28,6 +28,7 @@ func (s *snapshot) situation() gate.Situation {
 	now.MoveBlock = moveBlock(s)
 	now.Keyless = s.In.Keyless != "" && modeOf(s.In.Config.Rollout) == plan.ModeX0Y
 	now.Renumbered = s.In.Workload.Renumbered() != ""
+	now.OnlyReplica0 = s.In.Workload.OnlyReplica0() != ""
 	now.Scaled = scaledDeployment(s.Next)
 	if s.In.Config.Rollout.Live == nil {
 		return now

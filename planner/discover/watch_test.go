@@ -207,14 +207,20 @@ func planOf(kind, name string) *plan.Plan {
 
 // TestWhatNumbersThePodsIsRead: Argo CD takes ARGOCD_CONTROLLER_SHARD before the number in the pod's name, unless it is negative or none.
 func TestWhatNumbersThePodsIsRead(t *testing.T) {
+	two := int32(2)
 	shard := func(value string, from *corev1.EnvVarSource) *appsv1.StatefulSet {
-		return &appsv1.StatefulSet{ObjectMeta: meta("ac", nil), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "argocd-application-controller",
+		return &appsv1.StatefulSet{ObjectMeta: meta("ac", nil), Spec: appsv1.StatefulSetSpec{Replicas: &two, Template: pod(corev1.Container{Name: "argocd-application-controller",
 			Env: []corev1.EnvVar{{Name: envShard, Value: value, ValueFrom: from}}})}}
 	}
 	later := shard("", nil)
 	later.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 2}
 	first := shard("", nil)
 	first.Spec.Ordinals = &appsv1.StatefulSetOrdinals{}
+	alone := func(value string) *appsv1.StatefulSet {
+		s := shard(value, nil)
+		s.Spec.Replicas = nil
+		return s
+	}
 	const all = `the pod template of StatefulSet "ac" has the env ARGOCD_CONTROLLER_SHARD "0": each of its pods takes itself for that replica, and none for another, whose clusters nobody reconciles; take it out`
 	for name, test := range map[string]struct {
 		of   *appsv1.StatefulSet
@@ -222,6 +228,8 @@ func TestWhatNumbersThePodsIsRead(t *testing.T) {
 	}{
 		"neither":                          {shard("", nil), ""},
 		"every pod is 0":                   {shard("0", nil), all},
+		"the one pod is 0":                 {alone("0"), ""},
+		"the one pod is 1":                 {alone("1"), strings.Replace(all, `"0"`, `"1"`, 1)},
 		"by a negative number":             {shard("-1", nil), ""},
 		"by no number":                     {shard("x", nil), ""},
 		"by one beyond what Argo CD reads": {shard("4294967296", nil), ""},
@@ -233,6 +241,9 @@ func TestWhatNumbersThePodsIsRead(t *testing.T) {
 			w, err := fromStatefulSet(test.of).read("", nil)
 			if diff := cmp.Diff(test.want, w.Renumbered()); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			if only := strings.Contains(w.OnlyReplica0(), `"0", which is right for one replica`); only != (name == "the one pod is 0") {
+				t.Errorf("of a second replica it says %q", w.OnlyReplica0())
 			}
 		})
 	}

@@ -72,6 +72,8 @@ type Workload struct {
 // Renumbered is why the pods' replicas are not those from 0 that their clusters are divided over, and the mend; empty: they are.
 func (w Workload) Renumbered() string {
 	switch {
+	case w.onlyReplica0():
+		return ""
 	case w.FixedShard != "":
 		return fmt.Sprintf("the pod template of %s %q has the env %s %q: each of its pods takes itself for that replica, and none for another, whose clusters nobody reconciles; take it out",
 			w.Kind, w.Name, envShard, w.FixedShard)
@@ -80,6 +82,20 @@ func (w Workload) Renumbered() string {
 			w.Kind, w.Name, w.FirstOrdinal)
 	}
 	return ""
+}
+
+// OnlyReplica0 is why no replica may be added, and the mend, where the pods' number is right for one replica alone; empty: it is right.
+func (w Workload) OnlyReplica0() string {
+	if !w.onlyReplica0() {
+		return ""
+	}
+	return fmt.Sprintf("the pod template of %s %q has the env %s %q, which is right for one replica: each pod of another one would take itself for that replica, too; take it out",
+		w.Kind, w.Name, envShard, w.FixedShard)
+}
+
+func (w Workload) onlyReplica0() bool {
+	n, err := strconv.Atoi(w.FixedShard)
+	return err == nil && n == 0 && w.Replicas <= 1 && w.FirstOrdinal == 0
 }
 
 // fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's name. What

@@ -127,6 +127,10 @@ func (s *seen) checkFound() []Finding {
 		message, mend, _ := strings.Cut(why, "; ")
 		return fault(message, mend)
 	}
+	if why := w.OnlyReplica0(); why != "" {
+		message, mend, _ := strings.Cut(why, "; ")
+		return warn(message, mend)
+	}
 	return ok("%s %s, container %s, %s, %d ready", w.Kind, w.Name, w.Container, say.Plural(w.Replicas, "replica"), w.ReadyReplicas)
 }
 

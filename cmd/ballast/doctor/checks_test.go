@@ -150,6 +150,11 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			[]string{`Fault workload: spec.ordinals.start of StatefulSet "argocd-application-controller" is 2`}},
 		"pods that are all replica 0": {func(s *seen) { s.in.Workload.FixedShard = "0" },
 			[]string{`Fault workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0"`}},
+		"a pod that is replica 0, and the only one": {func(s *seen) {
+			s.in.Workload.FixedShard, s.in.Workload.Replicas, s.in.Workload.ReadyReplicas, s.in.Workload.EnvReplicas = "0", 1, 1, ptr.To("1")
+		},
+			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0", which is right`,
+				"Warning shards: 1 Secret with a data.shard at or above the 1 replica that Argo CD counts"}},
 		"an unmanaged workload": {func(s *seen) { s.in.Workload.Unmanaged = true },
 			[]string{"Warning workload: StatefulSet argocd-application-controller is annotated as unmanaged"}},
 		"an image without a version": {func(s *seen) { s.image = "argocd@sha256:ab" },
@@ -355,8 +360,29 @@ func TestWhichToolWritesTheSameObjects(t *testing.T) {
 		"status alone, and a person": {func(s *seen) {
 			s.template.ManagedFields = append(fields("kube-controller-manager", `{"f:status":{}}`), fields("kubectl-edit", `{"f:spec":{}}`)...)
 		}, "no tool but Argo CD and people writes the workload or the cluster Secrets", ""},
+		"a Helm release that is called argocd": {func(s *seen) { s.template.Annotations = map[string]string{"meta.helm.sh/release-name": "argocd"} },
+			"the workload is written by a Helm release argocd", "nothing: replicas and env stay the plan's"},
+		"Flux's Helm release argo-cd": {func(s *seen) { s.template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "argo-cd"} },
+			"the workload is written by a Flux HelmRelease argo-cd", "no spec.replicas"},
+		"Flux's Kustomization argocd": {func(s *seen) { s.template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "argocd"} },
+			"the workload is written by a Flux Kustomization argocd", "no spec.replicas"},
+		"an Application that is called flux-terraform": {func(s *seen) {
+			s.template.Labels = map[string]string{"argocd.argoproj.io/instance": "flux-terraform"}
+		}, "the workload is written by an Argo CD Application flux-terraform", pointers},
+		"the shared label argocd": {func(s *seen) { s.template.Labels = map[string]string{"app.kubernetes.io/instance": "argocd"} },
+			"the workload is written by an Argo CD Application or a Helm release, argocd", "for an Application: spec: {ignoreDifferences"},
+		"managed by Helm": {func(s *seen) { s.template.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"} },
+			"the workload is written by Helm", "nothing: replicas and env stay the plan's"},
+		"the operator": {func(s *seen) { s.template.OwnerReferences = []metav1.OwnerReference{{Kind: "ArgoCD", Name: "argocd"}} },
+			"the workload belongs to ArgoCD argocd, which writes it, too", "nothing: replicas and env stay the plan's"},
+		"an owner that nobody knows": {func(s *seen) { s.template.OwnerReferences = []metav1.OwnerReference{{Kind: "App", Name: "argocd"}} },
+			"the workload belongs to App argocd, which writes it, too", "docs/gitops.md has what to set for it"},
+		"Secrets of a Helm release argocd": {func(s *seen) { s.trackers = map[tracker][]string{{"a Helm release argocd", helm}: {"dev"}} },
+			"1 cluster Secret written by a Helm release argocd", "nothing: data.shard stays the plan's"},
+		"Secrets by helm-controller": {func(s *seen) { s.writers["helm-controller"] = []string{"dev"} },
+			`"helm-controller" writes the data of 1 cluster Secret`, "no data.shard"},
 		"Secrets of an Application": {func(s *seen) {
-			s.trackers = map[string][]string{"an Argo CD Application clusters": {"dev", "prod"}}
+			s.trackers = map[tracker][]string{{"an Argo CD Application clusters", argoCD}: {"dev", "prod"}}
 			s.writers["argocd-controller"] = []string{"dev", "prod"}
 		}, "2 cluster Secrets written by an Argo CD Application clusters", "jsonPointers: [/data/shard]"},
 	} {
@@ -378,8 +404,8 @@ func TestWhateverStandsThereIsRead(t *testing.T) {
 		text := func() string { return fixture.Hostile(r) }
 		for _, m := range marks() {
 			marked := map[string]string{m.key: text()}
-			if tool := trackedBy(metav1.ObjectMeta{Labels: marked, Annotations: marked}); strings.ContainsAny(tool, "\n\x1b") {
-				r.Errorf("%q is told as it is", tool)
+			if by := trackedBy(metav1.ObjectMeta{Labels: marked, Annotations: marked}); strings.ContainsAny(by.said, "\n\x1b") {
+				r.Errorf("%q is told as it is", by.said)
 			}
 		}
 		s.image, s.kubernetes = text(), text()

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,8 +14,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// ignores is what a tool is told so that it shows no difference, by the field that ballast writes.
-type ignores struct{ argoCD, flux, terraform string }
+// ignores is what a tool is told so that it shows no difference, by the field that ballast writes. To Helm and the operator of Argo CD
+// nothing is told: they write, and look for no difference.
+type ignores struct{ argoCD, flux, terraform, nothing string }
 
 // ofWorkload and ofSecrets are those of the workload, and of the cluster Secrets.
 func ofWorkload(kind string) ignores {
@@ -23,6 +25,7 @@ func ofWorkload(kind string) ignores {
 			"syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}}",
 		flux:      "no spec.replicas and no env " + plan.EnvReplicas + " in what it applies",
 		terraform: "lifecycle { ignore_changes = [spec[0].replicas] }",
+		nothing:   "nothing: replicas and env stay the plan's in its own write",
 	}
 }
 
@@ -32,45 +35,90 @@ func ofSecrets() ignores {
 			"syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}}",
 		flux:      "no data.shard in what it applies",
 		terraform: "lifecycle { ignore_changes = [shard] } (argocd_cluster), [data[\"shard\"]] (kubernetes_secret)",
+		nothing:   "nothing: data.shard stays the plan's in its own write",
 	}
 }
 
 // of is what to tell a tool; docs/gitops.md has it of the others.
-func (i ignores) of(tool string) string {
-	lower, said := strings.ToLower(tool), ""
-	switch {
-	case strings.Contains(lower, "argo"):
+func (i ignores) of(t tool) string {
+	said := ""
+	switch t {
+	case argoCD:
 		said = i.argoCD
-	case strings.Contains(lower, "flux"), strings.Contains(lower, "kustomize"), strings.Contains(lower, "helm"):
+	case argoCDOrHelm:
+		said = "for an Application: " + i.argoCD
+	case flux:
 		said = i.flux
-	case strings.Contains(lower, "terraform"), strings.Contains(lower, "opentofu"):
+	case terraform:
 		said = i.terraform
+	case helm, operator:
+		said = i.nothing
 	default:
 		return "docs/gitops.md has what to set for it, so that it shows no difference"
 	}
 	return said + "; docs/gitops.md"
 }
 
-// mark is a label or an annotation by which a GitOps tool knows what it applies.
+// tool is what writes the same objects.
+type tool int
+
+const (
+	unknownTool tool = iota
+	argoCD
+	argoCDOrHelm
+	flux
+	helm
+	operator
+	terraform
+)
+
+// toolOf guesses a tool by a field manager, or by the kind of an owner: the words that programs call themselves by. Never by the name that
+// people gave an object: most are called after Argo CD.
+func toolOf(word string) tool {
+	lower := strings.ToLower(word)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
+	}
+	switch {
+	case has("flux", "kustomize", "kustomization", "helm-controller", "helmrelease"):
+		return flux
+	case has("helm"):
+		return helm
+	case has("terraform", "opentofu"):
+		return terraform
+	case word == "ArgoCD", has("argocd-operator"):
+		return operator
+	case has("argo"):
+		return argoCD
+	}
+	return unknownTool
+}
+
+// mark is a label or an annotation by which a GitOps tool knows what it applies. The value's beginning is the owner's name.
 type mark struct {
-	key, tool string
+	key, said string
+	tool      tool
 	label     bool
-	value     bool // the value's beginning is the owner's name
 }
 
 func marks() []mark {
 	return []mark{
-		{key: "argocd.argoproj.io/tracking-id", tool: "an Argo CD Application", value: true},
-		{key: "argocd.argoproj.io/instance", tool: "an Argo CD Application", label: true, value: true},
-		{key: "kustomize.toolkit.fluxcd.io/name", tool: "a Flux Kustomization", label: true, value: true},
-		{key: "helm.toolkit.fluxcd.io/name", tool: "a Flux HelmRelease", label: true, value: true},
-		{key: "meta.helm.sh/release-name", tool: "a Helm release", value: true},
-		{key: "app.kubernetes.io/instance", tool: "an Argo CD Application or a Helm release,", label: true, value: true},
+		{key: "argocd.argoproj.io/tracking-id", said: "an Argo CD Application", tool: argoCD},
+		{key: "argocd.argoproj.io/instance", said: "an Argo CD Application", tool: argoCD, label: true},
+		{key: "kustomize.toolkit.fluxcd.io/name", said: "a Flux Kustomization", tool: flux, label: true},
+		{key: "helm.toolkit.fluxcd.io/name", said: "a Flux HelmRelease", tool: flux, label: true},
+		{key: "meta.helm.sh/release-name", said: "a Helm release", tool: helm},
+		{key: "app.kubernetes.io/instance", said: "an Argo CD Application or a Helm release,", tool: argoCDOrHelm, label: true},
 	}
 }
 
-// trackedBy is the tool whose mark an object has; empty: none has.
-func trackedBy(m metav1.ObjectMeta) string {
+// tracker is who applies an object, by its mark: the tool, and how people are told of it. Empty: no mark says it.
+type tracker struct {
+	said string
+	tool tool
+}
+
+func trackedBy(m metav1.ObjectMeta) tracker {
 	for _, mark := range marks() {
 		of := m.Annotations
 		if mark.label {
@@ -81,12 +129,12 @@ func trackedBy(m metav1.ObjectMeta) string {
 			continue
 		}
 		name, _, _ := strings.Cut(value, ":") // of a tracking ID
-		return mark.tool + " " + say.OneLine(name)
+		return tracker{mark.said + " " + say.OneLine(name), mark.tool}
 	}
 	if m.Labels["app.kubernetes.io/managed-by"] == "Helm" {
-		return "Helm"
+		return tracker{"Helm", helm}
 	}
-	return ""
+	return tracker{}
 }
 
 // checkOwners tells which tool writes the same objects: by its mark, else by the managed fields.
@@ -94,16 +142,16 @@ func (s *seen) checkOwners() (all []Finding) {
 	workload := ofWorkload(s.in.Workload.Kind)
 	for _, o := range s.template.OwnerReferences {
 		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("the workload belongs to %s %s, which writes it, too", o.Kind, o.Name),
-			Mend: workload.of(o.Kind)})
+			Mend: workload.of(toolOf(o.Kind))})
 	}
 	by := trackedBy(s.template)
-	if by != "" {
-		all = append(all, Finding{Result: Warning, Message: "the workload is written by " + by, Mend: workload.of(by)})
+	if by.said != "" {
+		all = append(all, Finding{Result: Warning, Message: "the workload is written by " + by.said, Mend: workload.of(by.tool)})
 	}
 	for _, manager := range writersOf(s.template.ManagedFields, "f:spec") {
-		if by == "" && !usual(manager) {
+		if by.said == "" && !usual(manager) {
 			all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("%q writes the spec of the workload", manager),
-				Mend: workload.of(manager)})
+				Mend: workload.of(toolOf(manager))})
 		}
 	}
 	return s.secretOwners(all)
@@ -112,10 +160,10 @@ func (s *seen) checkOwners() (all []Finding) {
 // secretOwners adds who writes the cluster Secrets.
 func (s *seen) secretOwners(all []Finding) []Finding {
 	secrets, told := ofSecrets(), map[string]bool{}
-	for _, tool := range slices.Sorted(maps.Keys(s.trackers)) {
-		all = append(all, Finding{Result: Warning, Message: say.Plural(len(s.trackers[tool]), "cluster Secret") + " written by " + tool,
-			Mend: secrets.of(tool), Subjects: s.trackers[tool]})
-		for _, name := range s.trackers[tool] {
+	for _, by := range slices.SortedFunc(maps.Keys(s.trackers), func(a, b tracker) int { return cmp.Compare(a.said, b.said) }) {
+		all = append(all, Finding{Result: Warning, Message: say.Plural(len(s.trackers[by]), "cluster Secret") + " written by " + by.said,
+			Mend: secrets.of(by.tool), Subjects: s.trackers[by]})
+		for _, name := range s.trackers[by] {
 			told[name] = true
 		}
 	}
@@ -124,7 +172,7 @@ func (s *seen) secretOwners(all []Finding) []Finding {
 		if usual(manager) || len(of) == 0 {
 			continue
 		}
-		all = append(all, Finding{Result: Warning, Subjects: of, Mend: secrets.of(manager),
+		all = append(all, Finding{Result: Warning, Subjects: of, Mend: secrets.of(toolOf(manager)),
 			Message: fmt.Sprintf("%q writes the data of %s", manager, say.Plural(len(of), "cluster Secret"))})
 	}
 	if len(all) == 0 {

@@ -46,11 +46,11 @@ type seen struct {
 	out        cycle.Outcome
 	template   metav1.ObjectMeta // the workload's own
 	image      string
-	pods       *podTemplate        // nil: not known
-	resizes    *bool               // whether the API server has pods/resize; nil: not known
-	writers    map[string][]string // Secrets by the manager that writes their data
-	trackers   map[string][]string // Secrets by the GitOps tool whose mark they have
-	scrapes    []poll.Sample       // seconds between two, by pod
+	pods       *podTemplate         // nil: not known
+	resizes    *bool                // whether the API server has pods/resize; nil: not known
+	writers    map[string][]string  // Secrets by the manager that writes their data
+	trackers   map[tracker][]string // Secrets by the GitOps tool whose mark they have
+	scrapes    []poll.Sample        // seconds between two, by pod
 	scrapesErr string
 	neighbours []conflicts.Finding
 	certs      bool // cert-manager serves its API
@@ -160,7 +160,7 @@ func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	s.writers, s.trackers = map[string][]string{}, map[string][]string{}
+	s.writers, s.trackers = map[string][]string{}, map[tracker][]string{}
 	for {
 		err := c.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(500),
 			client.Continue(list.Continue))
@@ -168,8 +168,8 @@ func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 			return
 		}
 		for _, secret := range list.Items {
-			if tool := trackedBy(secret.ObjectMeta); tool != "" {
-				s.trackers[tool] = append(s.trackers[tool], secret.Name)
+			if by := trackedBy(secret.ObjectMeta); by.said != "" {
+				s.trackers[by] = append(s.trackers[by], secret.Name)
 			}
 			for _, manager := range writersOf(secret.ManagedFields, "f:data") {
 				s.writers[manager] = append(s.writers[manager], secret.Name)

@@ -93,6 +93,8 @@ func gated() map[string]struct {
 			verdictOn{"followUp followOut failOver sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
 		"renumbered": {with(func(s *Situation) { s.Renumbered = true }),
 			verdictOn{"followUp followOut sizeUp sizeDown", "the pods are no replicas from 0", ""}},
+		"onlyReplica0": {with(func(s *Situation) { s.OnlyReplica0 = true }),
+			verdictOn{"setEnv followUp followOut failOver drain sizeUp sizeDown sizeRestart", "each pod of another replica would take itself for replica 0", ""}},
 		"scaledDeployment": {with(func(s *Situation) { s.Scaled = "pods read their number once" }),
 			verdictOn{"followOut failOver sizeUp sizeDown", "an autoscaler's Deployment", "ScaledDeployment: pods read their number once"}},
 		"fault": {with(func(s *Situation) { s.Fault = "a cluster has two owners" }),
