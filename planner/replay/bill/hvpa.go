@@ -24,7 +24,7 @@ type hvpa struct {
 // README, the last of them without an end: 0 up to two replicas, 60 from three to seven, 0 from eight on.
 func spec(replicas int) peer.HVPASpec {
 	var s peer.HVPASpec
-	s.Hpa.Deploy, s.Vpa.Deploy = true, true
+	s.Hpa.Deploy = true
 	s.Hpa.Template.Spec.MaxReplicas = 10 * replicas
 	s.Intervals = peer.WeightIntervals{{VpaWeight: 0, Last: 2}, {VpaWeight: 60, Start: 3, Last: 7}, {VpaWeight: 0, Start: 8}}
 	cpu, memory, percent := peer.Amount("500m"), peer.Amount("1G"), 80
