@@ -137,8 +137,8 @@ func sizeAFleet(t *testing.T, b *strings.Builder, one example) {
 // site is an Argo CD that does at once what it is told, under a configuration.
 type site struct{ in input.Inputs }
 
-// installed is a fleet under a converted file, to which its operator has added where the loads come from, what a note asks for, and that any number of
-// clusters may move.
+// installed is a fleet under a converted file, to which its operator has added where the loads come from, what a note asks for, and
+// that any number of clusters may move.
 func installed(t *testing.T, text string) *site {
 	t.Helper()
 	file := map[string]any{}
@@ -218,7 +218,8 @@ func (a *site) recommends(factor float64) *inputs.Recommendation {
 		loads[s.Shard.N] += 0.1 * factor
 		most = max(most, loads[s.Shard.N])
 	}
-	return &inputs.Recommendation{At: a.in.Now, Name: "controller", Target: map[string]float64{"cpu": most / 2.5, "memory": most / 2.5 * (1 << 30)}}
+	return &inputs.Recommendation{At: a.in.Now, Name: "controller",
+		Target: map[string]float64{"cpu": most / 2.5, "memory": most / 2.5 * (1 << 30)}}
 }
 
 func (a *site) cycle(t *testing.T) {
