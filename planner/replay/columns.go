@@ -21,7 +21,9 @@ func Columns() []Column {
 		{"SETUP", "what was replayed", func(r Report) string { return r.Name }},
 		{"REBALANCES", "rollouts that level or change the number of replicas", func(r Report) string { return strconv.Itoa(r.Rebalances) }},
 		{"MOVES", "clusters that changed their replica: each lists every object anew", func(r Report) string { return strconv.Itoa(r.Moves) }},
-		{"REPLICAS", "at the end, and the least and the most where they differ", replicasCell},
+		{"REPLICAS", "at the end, and the least and the most where they differ", func(r Report) string {
+			return replicasCell(r.Replicas.Last, r.Replicas.Least, r.Replicas.Most)
+		}},
 		{"MAX/IDEAL", "what the fullest replica carried over what it would in an ideal plan (an even share, or the heaviest cluster), " +
 			"on average", func(r Report) string {
 			return level(r, r.MaxOverIdeal.Mean)
@@ -40,11 +42,11 @@ func Columns() []Column {
 	}
 }
 
-func replicasCell(r Report) string {
-	if r.Replicas.Least == r.Replicas.Most {
-		return strconv.Itoa(r.Replicas.Last)
+func replicasCell(last, least, most int) string {
+	if least == most {
+		return strconv.Itoa(last)
 	}
-	return fmt.Sprintf("%d (%d to %d)", r.Replicas.Last, r.Replicas.Least, r.Replicas.Most)
+	return fmt.Sprintf("%d (%d to %d)", last, least, most)
 }
 
 // level is a number over the ideal; there is none where no load was ever known.
@@ -72,6 +74,10 @@ func SizeColumns() []SizeColumn {
 		{"SETUP", "what was replayed", func(r Report, _ bill.Way) string { return r.Name }},
 		{"SIZES", "by whom: ballast; the largest that a replica ever had, for all; what CPVPS and HVPA make of the same rules, of the largest replica",
 			func(_ Report, w bill.Way) string { return w.Name }},
+		{"REPLICAS", "at the end, and the least and the most where they differ: HVPA's rules make a number of their own",
+			func(_ Report, w bill.Way) string {
+				return replicasCell(w.Replicas.Last, w.Replicas.Least, w.Replicas.Most)
+			}},
 		{"CHANGES", "of sizes, while replicas run: of one replica each, or of the pod template", count(func(w bill.Way) int { return w.Changes })},
 		{"RESIZES", "pods that were resized in place", count(func(w bill.Way) int { return w.Resizes })},
 		{"RESTARTS", "pods that restarted for their size: each lists every object of its clusters anew",

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,7 +13,7 @@ import (
 	"ballast/planner/size/peer"
 )
 
-// convertHVPA turns an Hvpa into rules of change, limits and bounds. Where its sizes come from, a VPA, is no part of it.
+// convertHVPA turns an Hvpa into rules of what a VPA recommends, rules of change, limits and bounds.
 func convertHVPA(data []byte, o convertOptions) (converted, error) {
 	var c converted
 	manifest, err := peer.ReadHVPA(data)
@@ -24,7 +25,6 @@ func convertHVPA(data []byte, o convertOptions) (converted, error) {
 	if t := spec.Target; t.Name != "" {
 		c.note("the target %s %q is left out: target says which workload ballast sizes", t.Kind, t.Name)
 	}
-	c.note("the sizes came from a VPA's recommendation: write size.policies with rules of your own inputs")
 	c.note("sizes are applied in place, without a restart; size.apply: template restarts every pod, as HVPA does")
 	if c.up, err = c.resizing("vpa.scaleUp", spec.Vpa.ScaleUp, spec.Vpa.Earlier.UpdateMode, true, spec); err != nil {
 		return c, err
@@ -179,10 +179,12 @@ func (c *converted) bounds(spec peer.HVPASpec, o convertOptions) error {
 	if err != nil {
 		return err
 	}
+	var chosen peer.ContainerPolicy
 	for _, p := range policies {
 		if p.ContainerName != container {
 			continue
 		}
+		chosen = p
 		for _, name := range []string{size.CPU, size.Memory} {
 			to, most := &c.size.NodeCap.CPU, p.MaxAllowed[name]
 			if name == size.Memory {
@@ -194,23 +196,60 @@ func (c *converted) bounds(spec peer.HVPASpec, o convertOptions) error {
 			}
 			*to = writtenPointer(q)
 		}
-		for _, name := range []string{size.CPU, size.Memory} {
-			if least := p.MinAllowed[name]; least != "" {
-				c.note("minAllowed.%s: write min: %q in the rule for requests.%s", name, string(least), name)
-			}
-		}
 		c.controlled(p)
 	}
 	if c.size.NodeCap != (config.SizeCap{}) {
 		c.note("maxAllowed is size.nodeCap: no replica requests more")
 	}
+	return c.recommended(spec, chosen)
+}
+
+// recommended is a rule of what a VPA recommends, for each resource that it controls, within minAllowed and maxAllowed.
+func (c *converted) recommended(spec peer.HVPASpec, p peer.ContainerPolicy) error {
+	if deployed := spec.Vpa.Deploy; deployed != nil && !*deployed {
+		c.note("vpa.deploy is false: HVPA makes no sizes then, and no rule of a VPA's recommendation stands here")
+		return nil
+	}
+	var rules []config.SizeRule
+	for _, name := range []string{size.CPU, size.Memory} {
+		if len(p.ControlledResources) > 0 && !slices.Contains(p.ControlledResources, name) {
+			continue
+		}
+		rule := config.SizeRule{List: config.Requests, Resource: name, Slope: "1", Input: config.InputVPATargetCPU}
+		if name == size.Memory {
+			rule.Input = config.InputVPATargetMemory
+		}
+		least, most := p.MinAllowed[name], p.MaxAllowed[name]
+		q, err := least.Quantity()
+		if err != nil {
+			return fmt.Errorf("reading minAllowed.%s: %w", name, err)
+		}
+		rule.Min = writtenPointer(q)
+		if q, err = most.Quantity(); err != nil {
+			return fmt.Errorf("reading maxAllowed.%s: %w", name, err)
+		}
+		if rule.Max = writtenPointer(q); rule.Max == "" {
+			c.note("input %s: write the rule's max, or size.nodeCap.%s, which `ballast config check` asks for: "+
+				"whoever may write the VPA raises what it says", rule.Input, name)
+		}
+		if rule.Min == "" {
+			c.note("input %s: without a min a VPA that says little starves replicas", rule.Input)
+		}
+		rules = append(rules, rule)
+	}
+	if len(rules) == 0 {
+		return nil
+	}
+	c.size.Policies = []config.SizePolicy{{Name: "from-hvpa", Rules: rules}}
+	c.note("the sizes are a VPA's recommendation, as there, one for all replicas: keep a VPA with updateMode Off over the workload; " +
+		"the one that HVPA made goes with the Hvpa")
 	return nil
 }
 
 // controlled notes what of a container the VPA was to leave alone.
 func (c *converted) controlled(p peer.ContainerPolicy) {
 	if len(p.ControlledResources) > 0 {
-		c.note("controlledResources %s: write rules of these alone, and the others stay as they are", strings.Join(p.ControlledResources, ", "))
+		c.note("controlledResources %s: these alone have a rule, and the others stay as they are", strings.Join(p.ControlledResources, ", "))
 	}
 	if p.ControlledValues == "RequestsOnly" {
 		c.note("controlledValues RequestsOnly: a limit follows its request here, and HVPA leaves it as it is; " +

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,13 @@ spec:
   vpa: {updatePolicy: {updateMode: ScaleUp}}
 `
 
+// noVPA has neither autoscaler.
+const noVPA = `kind: Hvpa
+spec:
+  hpa: {deploy: false, template: {spec: {minReplicas: 2, maxReplicas: 4}}}
+  vpa: {deploy: false}
+`
+
 // memoryAlone leaves cpu and all limits as they are.
 const memoryAlone = `kind: Hvpa
 spec:
@@ -119,6 +127,7 @@ func TestConvert(t *testing.T) {
 		"an Hvpa of mode ScaleUp":      {scaleUp, nil},
 		"an Hvpa at today's capacity":  {hvpa, []string{"--capacity", "0.5"}},
 		"an Hvpa of memory alone":      {memoryAlone, nil},
+		"an Hvpa without a VPA":        {noVPA, nil},
 		"an Hvpa without maxReplicas":  {strings.Replace(hvpa, ", maxReplicas: 8", "", 1), []string{"--capacity", "0.5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,19 +135,56 @@ func TestConvert(t *testing.T) {
 			if failure != "" {
 				t.Fatal(failure)
 			}
-			asked := "" // what a note asks the operator for
-			if name == "a ScalingPolicy without an end" {
-				asked = "size.policies[0].rules[1].max: Required value: write the most that it may come to"
-			}
-			switch _, err := configfile.Parse([]byte(out)); {
-			case asked == "" && err != nil:
-				t.Errorf("it does not parse: %v", err)
-			case asked != "" && (err == nil || !strings.HasPrefix(err.Error(), asked) || strings.Contains(err.Error(), ", size.")):
-				t.Errorf("it is asked for %v", err)
+			asked := map[string]string{ // the resources for which a note asks the operator for the rule's max
+				"a ScalingPolicy without an end": "size.policies[0].rules[1].max",
+				"an Hvpa of mode ScaleUp":        "size.policies[0].rules[0].max size.policies[0].rules[1].max",
+				"an Hvpa of memory alone":        "size.policies[0].rules[0].max",
+			}[name]
+			if got := strings.Join(missing(t, []byte(out)), " "); got != asked {
+				t.Errorf("it is asked for %q, want %q", got, asked)
 			}
 			fixture.Golden(t, strings.ReplaceAll(name, " ", "-"), out)
 		})
 	}
+}
+
+// docs/sizing.md has an Hvpa and what is made of it.
+func TestTheDocsExampleOfAnHvpaIsWhatComes(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/sizing.md")
+	fixture.MustDo(t, err)
+	_, rest, _ := strings.Cut(string(page), "So this Hvpa\n\n```yaml\n")
+	manifest, rest, found := strings.Cut(rest, "```\n\nbecomes, with `--capacity 0.5`:\n\n```yaml\n")
+	if !found {
+		t.Fatal("docs/sizing.md has no Hvpa")
+	}
+	want, _, _ := strings.Cut(rest, "```\n")
+	out, failure := runConfig(t, manifest, "convert", "-", "--capacity", "0.5")
+	if failure != "" {
+		t.Fatal(failure)
+	}
+	if lacks := missing(t, []byte(out)); lacks != nil {
+		t.Errorf("it lacks %v", lacks)
+	}
+	if diff := cmp.Diff(want, out[strings.Index(out, "apiVersion:"):]); diff != "" {
+		t.Errorf("-docs +got:\n%s", diff)
+	}
+}
+
+// missing are the paths of what a file that is to be completed lacks: each the most that a rule may come to.
+func missing(t *testing.T, file []byte) (paths []string) {
+	t.Helper()
+	_, err := configfile.Parse(file)
+	if err == nil {
+		return nil
+	}
+	for _, mistake := range strings.Split(strings.Trim(err.Error(), "[]"), ", size.") {
+		lacks, _, is := strings.Cut(mistake, ": Required value: write the most that it may come to")
+		if !is {
+			t.Errorf("it does not parse: %v", err)
+		}
+		paths = append(paths, "size."+strings.TrimPrefix(lacks, "size."))
+	}
+	return paths
 }
 
 // HVPA takes the first interval of its list that has the number of replicas, in whatever order they are, and 0 where there is none.
@@ -236,7 +282,7 @@ func TestWhatIsNotConverted(t *testing.T) {
 }
 
 func FuzzConvert(f *testing.F) {
-	for _, manifest := range []string{scalingPolicy, earlier, hvpa} {
+	for _, manifest := range []string{scalingPolicy, earlier, hvpa, scaleUp, memoryAlone, noVPA} {
 		f.Add(manifest)
 	}
 	f.Fuzz(func(t *testing.T, manifest string) {
@@ -248,8 +294,6 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := configfile.Parse(text); err != nil {
-			t.Errorf("%s\n%v", text, err)
-		}
+		missing(t, text)
 	})
 }

@@ -24,15 +24,23 @@ type Bill struct {
 	Blocked []Blocked        `json:"blocked,omitempty"`
 }
 
-// Way is one way to size the same replicas.
+// Way is one way to size replicas, as many as ballast makes; HVPA's rules make a number of their own.
 type Way struct {
-	Name      string  `json:"name"`
-	Changes   int     `json:"changes"`   // of a replica's size, while it ran
-	Resizes   int     `json:"resizes"`   // pods that were resized in place
-	Restarts  int     `json:"restarts"`  // pods that restarted for their size
-	GiBHours  float64 `json:"gibHours"`  // of memory that was requested
-	CoreHours float64 `json:"coreHours"` // of cpu
-	Largest   Amount  `json:"largest"`   // that one replica requested
+	Name      string   `json:"name"`
+	Replicas  Replicas `json:"replicas"`
+	Changes   int      `json:"changes"`   // of a replica's size, while it ran
+	Resizes   int      `json:"resizes"`   // pods that were resized in place
+	Restarts  int      `json:"restarts"`  // pods that restarted for their size
+	GiBHours  float64  `json:"gibHours"`  // of memory that was requested
+	CoreHours float64  `json:"coreHours"` // of cpu
+	Largest   Amount   `json:"largest"`   // that one replica requested
+}
+
+// Replicas is how many there were at the end, and the least and the most.
+type Replicas struct {
+	Last  int `json:"last"`
+	Least int `json:"least"`
+	Most  int `json:"most"`
 }
 
 // Amount is a request of each resource, as Kubernetes writes it; empty: none.
@@ -79,6 +87,8 @@ func (t *Tally) Count(now time.Time, s *resize.Sizing, next plan.Plan, replicas 
 	t.apply = s.Apply
 	hours := lasts.Hours()
 	t.replicas += float64(replicas) * hours
+	t.ours.counts(replicas)
+	t.cpvps.counts(replicas)
 	sizes := held(next, replicas)
 	changed := differing(t.was, sizes)
 	if s.Apply == config.Template {
@@ -92,11 +102,15 @@ func (t *Tally) Count(now time.Time, s *resize.Sizing, next plan.Plan, replicas 
 	}
 	t.was = sizes
 	raw, delayed := wanted(s)
+	raw.replicas = replicas
 	t.cpvpsTakes(delayed, replicas, hours)
-	if t.theirs.takes(now, raw) {
-		t.hvpa.restart(replicas)
+	if restarts := t.theirs.takes(now, raw); restarts > 0 {
+		t.hvpa.restart(restarts)
 	}
-	t.hvpa.reserve(t.theirs.stands, replicas, hours)
+	if t.theirs.stands != nil {
+		t.hvpa.counts(t.theirs.replicas)
+	}
+	t.hvpa.reserve(t.theirs.stands, t.theirs.replicas, hours)
 	t.wait(s.Blocked)
 }
 
@@ -133,7 +147,7 @@ func (t *Tally) Bill() *Bill {
 	if t.replicas == 0 {
 		return nil
 	}
-	same := account{}
+	same := account{replicas: t.ours.replicas}
 	same.reserve(t.ours.largest, 1, t.replicas)
 	b := &Bill{Apply: t.apply, Ways: []Way{t.ours.way(Ours), same.way(Same), t.cpvps.way(CPVPS), t.hvpa.way(HVPA)}}
 	for _, reason := range slices.Sorted(maps.Keys(t.blocked)) {
@@ -153,9 +167,17 @@ func (t *Tally) Reserved() float64 {
 
 // account is what one way has come to.
 type account struct {
+	replicas                   Replicas
 	changes, resizes, restarts int
 	gib, cores                 float64 // hours of them
 	largest                    request
+}
+
+func (a *account) counts(replicas int) {
+	if a.replicas.Last == 0 {
+		a.replicas.Least = replicas
+	}
+	a.replicas = Replicas{Last: replicas, Least: min(a.replicas.Least, replicas), Most: max(a.replicas.Most, replicas)}
 }
 
 func (a *account) restart(replicas int) {
@@ -175,7 +197,8 @@ func (a *account) reserve(r request, replicas int, hours float64) {
 }
 
 func (a account) way(name string) Way {
-	w := Way{Name: name, Changes: a.changes, Resizes: a.resizes, Restarts: a.restarts, GiBHours: rounded(a.gib), CoreHours: rounded(a.cores)}
+	w := Way{Name: name, Replicas: a.replicas, Changes: a.changes, Resizes: a.resizes, Restarts: a.restarts,
+		GiBHours: rounded(a.gib), CoreHours: rounded(a.cores)}
 	if milli, named := a.largest[size.CPU]; named {
 		w.Largest.CPU = resource.NewMilliQuantity(milli, resource.DecimalSI).String()
 	}
@@ -225,9 +248,9 @@ func differing(was, now []request) (n int) {
 	return n
 }
 
-// wanted is the one size that fits the largest replica by the rules of requests: as they compute it, and as their own delays leave
-// it. A resource of which an input is not known is in neither.
-func wanted(s *resize.Sizing) (raw, delayed request) {
+// wanted is what the rules of requests compute, and the one size that fits the largest replica as their own delays leave it. A
+// resource of which an input is not known is in neither.
+func wanted(s *resize.Sizing) (raw demand, delayed request) {
 	type sums struct{ computed, value request }
 	of := map[int]sums{}
 	unknown := map[string]bool{}
@@ -248,17 +271,18 @@ func wanted(s *resize.Sizing) (raw, delayed request) {
 		of[row.Replica].value[name] += value
 	}
 	all := of[size.All]
-	raw, delayed = request{}, request{}
+	raw, delayed = demand{each: request{}, fullest: request{}}, request{}
 	for replica, sum := range of {
 		for name := range sum.value {
 			if unknown[name] {
 				continue
 			}
-			computed, value := sum.computed[name], sum.value[name]
-			if replica != size.All {
-				computed, value = computed+all.computed[name], value+all.value[name]
+			if replica == size.All {
+				raw.each[name], delayed[name] = sum.computed[name], max(delayed[name], sum.value[name])
+				continue
 			}
-			raw[name], delayed[name] = max(raw[name], computed), max(delayed[name], value)
+			raw.fullest[name] = max(raw.fullest[name], sum.computed[name])
+			delayed[name] = max(delayed[name], sum.value[name]+all.value[name])
 		}
 	}
 	return raw, delayed

@@ -1,10 +1,12 @@
 package bill
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
@@ -48,10 +50,11 @@ func TestWhatSizesCost(t *testing.T) {
 		moment{computed: []string{"6Gi", "2Gi", "1Gi"}, held: []string{"6Gi", "2Gi", "1Gi"}, blocked: []change.BlockReason{change.RateLimit, change.StaleInput}},
 		moment{computed: []string{"16Gi", "2Gi", "1Gi"}, unknown: true, held: []string{"6Gi", "2Gi", "1Gi"}})
 	want := &Bill{Apply: config.InPlace, Ways: []Way{
-		{Name: Ours, Changes: 2, Resizes: 2, GiBHours: 5 + 7 + 9 + 9, Largest: Amount{Memory: "6Gi"}},
-		{Name: Same, GiBHours: 6 * (2 + 2 + 3 + 3), Largest: Amount{Memory: "6Gi"}},
-		{Name: CPVPS, Changes: 1, Restarts: 2, GiBHours: 4*2 + 6*(2+3+3), Largest: Amount{Memory: "6Gi"}},
-		{Name: HVPA, Changes: 1, Restarts: 2, GiBHours: 4*2 + 6*(2+3+3), Largest: Amount{Memory: "6442451k"}},
+		{Name: Ours, Replicas: Replicas{3, 2, 3}, Changes: 2, Resizes: 2, GiBHours: 5 + 7 + 9 + 9, Largest: Amount{Memory: "6Gi"}},
+		{Name: Same, Replicas: Replicas{3, 2, 3}, GiBHours: 6 * (2 + 2 + 3 + 3), Largest: Amount{Memory: "6Gi"}},
+		{Name: CPVPS, Replicas: Replicas{3, 2, 3}, Changes: 1, Restarts: 2, GiBHours: 4*2 + 6*(2+3+3), Largest: Amount{Memory: "6Gi"}},
+		// One more of two replicas, and then 2/5 of two more, and 3/5 of the way from 4Gi to 6Gi.
+		{Name: HVPA, Replicas: Replicas{4, 2, 4}, Changes: 1, Restarts: 3, GiBHours: 4*2 + 4*3 + 5.2*(4+4), Largest: Amount{Memory: "5583458k"}},
 	}, Blocked: []Blocked{{string(change.RateLimit), 2}, {string(change.StaleInput), 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -63,27 +66,96 @@ func TestTheTemplateRestartsEveryReplica(t *testing.T) {
 	got := counted(config.Template, 30*time.Minute,
 		moment{computed: []string{"4Gi", "1Gi", "1Gi"}, held: []string{"4Gi", "4Gi", "4Gi"}},
 		moment{computed: []string{"6Gi", "1Gi", "1Gi"}, held: []string{"6Gi", "6Gi", "6Gi"}})
-	want := Way{Name: Ours, Changes: 3, Restarts: 3, GiBHours: 15, Largest: Amount{Memory: "6Gi"}}
+	want := Way{Name: Ours, Replicas: Replicas{3, 3, 3}, Changes: 3, Restarts: 3, GiBHours: 15, Largest: Amount{Memory: "6Gi"}}
 	if diff := cmp.Diff(want, got.Ways[0]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// HVPA does nothing for less than its least change, nor soon after its last one.
+// HVPA does nothing for less than its least change, nor soon after its last one: of three replicas it makes four of 5.2Gi at once, a
+// fifth two minutes later, and three of 2.8Gi a quarter of an hour after that.
 func TestHVPAWaits(t *testing.T) {
-	got := counted(config.InPlace, time.Minute,
-		moment{computed: []string{"4Gi"}, held: []string{"4Gi"}},
-		moment{computed: []string{"4200Mi"}, held: []string{"4Gi"}},
-		moment{computed: []string{"6Gi"}, held: []string{"4Gi"}},
-		moment{computed: []string{"8Gi"}, held: []string{"4Gi"}},
-		moment{computed: []string{"8Gi"}, held: []string{"4Gi"}},
-		moment{computed: []string{"4Gi"}, held: []string{"4Gi"}})
-	if w := got.Ways[3]; w.Changes != 2 || w.Restarts != 2 {
-		t.Errorf("%+v, want two changes", w)
+	three := func(memory string) moment {
+		return moment{computed: []string{memory, memory, memory}, held: []string{"4Gi", "4Gi", "4Gi"}}
 	}
-	if w := got.Ways[2]; w.Changes != 4 {
+	all := []moment{three("4Gi"), three("4200Mi"), three("6Gi"), three("8Gi"), three("8Gi"), three("2Gi")}
+	for minutes, want := range map[int]Way{
+		2:  {Name: HVPA, Replicas: Replicas{3, 3, 3}, GiBHours: 0.4, Largest: Amount{Memory: "4Gi"}},
+		3:  {Name: HVPA, Replicas: Replicas{4, 3, 4}, Changes: 1, Restarts: 3, GiBHours: 0.75, Largest: Amount{Memory: "5583458k"}},
+		4:  {Name: HVPA, Replicas: Replicas{4, 3, 4}, Changes: 1, Restarts: 3, GiBHours: 1.09, Largest: Amount{Memory: "5583458k"}},
+		5:  {Name: HVPA, Replicas: Replicas{5, 3, 5}, Changes: 1, Restarts: 3, GiBHours: 1.53, Largest: Amount{Memory: "5583458k"}},
+		19: {Name: HVPA, Replicas: Replicas{5, 3, 5}, Changes: 1, Restarts: 3, GiBHours: 7.59, Largest: Amount{Memory: "5583458k"}},
+		20: {Name: HVPA, Replicas: Replicas{3, 3, 5}, Changes: 2, Restarts: 6, GiBHours: 7.73, Largest: Amount{Memory: "5583458k"}},
+	} {
+		for len(all) < minutes {
+			all = append(all, three("2Gi"))
+		}
+		got := counted(config.InPlace, time.Minute, all[:minutes]...)
+		if diff := cmp.Diff(want, got.Ways[3]); diff != "" {
+			t.Errorf("after %d minutes (-want +got):\n%s", minutes, diff)
+		}
+	}
+	if w := counted(config.InPlace, time.Minute, all[:6]...).Ways[2]; w.Changes != 4 {
 		t.Errorf("CPVPS's rules: %+v, want four changes", w)
 	}
+}
+
+// Up to two replicas HVPA's weights make more of them and none larger, and within a tenth of what stands the HPA wants none.
+func TestHVPAOfTwoReplicasGrowsByMore(t *testing.T) {
+	two := func(memory string) moment {
+		return moment{computed: []string{memory, memory}, held: []string{memory, memory}}
+	}
+	got := counted(config.InPlace, time.Hour, two("10Gi"), two("11Gi"), two("12Gi"))
+	want := Way{Name: HVPA, Replicas: Replicas{3, 2, 3}, GiBHours: 20 + 20 + 30, Largest: Amount{Memory: "10Gi"}}
+	if diff := cmp.Diff(want, got.Ways[3]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What each replica needs whatever it has, a base, is not shared by more of them.
+func TestABaseIsOfEachReplica(t *testing.T) {
+	d := demand{each: request{"memory": 1000}, fullest: request{"memory": 6000, "cpu": 10}, replicas: 2}
+	for replicas, want := range map[int]request{1: {"memory": 13000, "cpu": 20}, 2: {"memory": 7000, "cpu": 10}, 3: {"memory": 5000, "cpu": 7}} {
+		if diff := cmp.Diff(want, d.target(replicas)); diff != "" {
+			t.Errorf("of %d replicas (-want +got):\n%s", replicas, diff)
+		}
+	}
+}
+
+// Whatever is asked of it, HVPA keeps its bounds and its cooldowns.
+func TestHVPAKeepsToItsSpec(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var h hvpa
+		began := rapid.IntRange(1, 12).Draw(t, "replicas")
+		now, changed := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC), time.Time{}
+		for range rapid.IntRange(1, 40).Draw(t, "minutes") {
+			now = now.Add(time.Minute)
+			gib := int64(1<<30) * 1000
+			d := demand{each: request{"memory": gib}, fullest: request{"memory": rapid.Int64Range(0, 64).Draw(t, "GiB") * gib,
+				"cpu": rapid.Int64Range(0, 64000).Draw(t, "cpu")}, replicas: began}
+			if rapid.Bool().Draw(t, "cpu is unknown") {
+				delete(d.fullest, "cpu")
+			}
+			before, stood := h.replicas, maps.Clone(h.stands)
+			restarts := h.takes(now, d)
+			if h.replicas < 1 || h.replicas > 10*began {
+				t.Fatalf("%d replicas of %d", h.replicas, began)
+			}
+			if stood == nil {
+				continue
+			}
+			resized := !maps.Equal(stood, h.stands)
+			if want := min(before, h.replicas); resized && restarts != want || !resized && restarts != 0 {
+				t.Fatalf("%d restarts, of %d replicas and then %d (resized: %v)", restarts, before, h.replicas, resized)
+			}
+			if resized || before != h.replicas {
+				if !changed.IsZero() && now.Sub(changed) < 2*time.Minute {
+					t.Fatalf("changed %s after the last change", now.Sub(changed))
+				}
+				changed = now
+			}
+		}
+	})
 }
 
 // A replica that comes has no input yet: what the peers hold of that resource stays, and nothing restarts for it.
@@ -102,8 +174,11 @@ func TestAnInputThatIsNotKnownTakesNothingBack(t *testing.T) {
 		tally.Count(now.Add(time.Duration(hour)*time.Hour), &resize.Sizing{Rules: rows}, plan.Plan{}, 2, time.Hour)
 	}
 	want := []Way{
-		{Name: CPVPS, Changes: 1, Restarts: 2, GiBHours: 4 * 2 * 4, CoreHours: 2 * (1 + 1 + 2 + 2), Largest: Amount{CPU: "2", Memory: "4Gi"}},
-		{Name: HVPA, Changes: 1, Restarts: 2, GiBHours: 4 * 2 * 4, CoreHours: 2 * (1 + 1 + 2 + 2), Largest: Amount{CPU: "2", Memory: "4Gi"}},
+		{Name: CPVPS, Replicas: Replicas{2, 2, 2}, Changes: 1, Restarts: 2,
+			GiBHours: 4 * 2 * 4, CoreHours: 2 * (1 + 1 + 2 + 2), Largest: Amount{CPU: "2", Memory: "4Gi"}},
+		// Two replicas of two cores' need become four of one, and once memory is known again each has 3/5 less of what it does not need.
+		{Name: HVPA, Replicas: Replicas{4, 2, 4}, Changes: 1, Restarts: 4,
+			GiBHours: 4*(2+2+4) + 2.8*4, CoreHours: 2 + 2 + 4 + 4, Largest: Amount{CPU: "1", Memory: "4Gi"}},
 	}
 	if diff := cmp.Diff(want, tally.Bill().Ways[2:]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

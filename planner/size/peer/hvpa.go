@@ -35,7 +35,7 @@ type HVPASpec struct {
 		} `json:"template"`
 	} `json:"hpa"`
 	Vpa struct {
-		Deploy    bool      `json:"deploy"`
+		Deploy    *bool     `json:"deploy"` // nil: nothing is said of it
 		Earlier   Mode      `json:"updatePolicy"`
 		ScaleUp   ScaleType `json:"scaleUp"`
 		ScaleDown ScaleType `json:"scaleDown"`

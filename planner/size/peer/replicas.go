@@ -7,8 +7,6 @@ import (
 	"ballast/planner/change"
 )
 
-// The rest of HVPA as ballast's rules make it: its vectors are run against it, and nothing that is built needs it.
-
 // Weight is the share of growth that is vertical with so many replicas. With 100, where it could never leave, HVPA takes
 // the next interval's or the last one's.
 func (s HVPASpec) Weight(current, desired int) int {
@@ -97,6 +95,3 @@ func weighted(current, desired, weight int) int {
 	}
 	return current - (-part+99)/100
 }
-
-// Evicted is an eviction as an event: the pod has that reason now, and had it not.
-func Evicted(before, after string) bool { return after == "Evicted" && before != "Evicted" }
