@@ -210,7 +210,7 @@ func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, 
 		if b.To != "" {
 			what += " " + b.To
 		}
-		if b.From != "" {
+		if b.From != "" && b.From != b.To {
 			what += " instead of " + b.From
 		}
 		if b.Resource == resize.ResourceClusters {

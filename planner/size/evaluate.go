@@ -76,6 +76,7 @@ type Row struct {
 	Replica int
 	Input   float64
 	Known   bool
+	Last    time.Time // when its input was known last, where it is not known now; zero: it is, or never was
 	Decision
 }
 
@@ -137,7 +138,9 @@ func (q Question) ask(r Rule, replica int, s State) (Row, State) {
 		s = s.Observe(r, q.Now, value)
 	} else if r.Input != "" && s.Value != nil {
 		row.Decision = Decision{Computed: *s.Value, Value: *s.Value, Held: HeldNoInput}
-		row.Known = s.Since != 0
+		if row.Known = s.Since != 0; row.Known {
+			row.Last = time.Unix(s.until(q.Now).At, 0).UTC()
+		}
 		return row, s
 	}
 	row.Decision, s = s.Decide(r, q.Now, current)

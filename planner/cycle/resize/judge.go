@@ -45,6 +45,7 @@ func (j *judge) decide() map[int]size.Resources {
 				j.grewFor(replica)
 			}
 			m.keep(histories[replica], name)
+			j.stale(replica, name, over(j.now[replica], next[replica]))
 		}
 		j.resized(changed[1], changed[-1])
 	}
@@ -166,7 +167,6 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 	m = j.remembered(replica, name)
 	lead, stands, wanted := leading(now, want, name)
 	if nothing := lead.Sign() <= 0; !wanted || nothing { // there is nothing to hold a container at
-		j.unseen(replica, name)
 		return m, 0
 	}
 	rules := j.rules(name)
@@ -302,27 +302,54 @@ func (j *judge) block(replica int, name string, v change.Verdict, from, to resou
 }
 
 func (j *judge) blocked(b Blocked) {
-	key := b.Key()
-	since, known := j.before[key]
-	if !known {
-		since = j.Now
+	if b.Since.IsZero() {
+		b.Since = j.noticed(b)
 	}
-	b.Since, j.Memory.Blocked[key] = since, since
+	j.Memory.Blocked[b.Key()] = b.Since
 	j.out.Blocked = append(j.out.Blocked, b)
 }
 
-// unseen says of a resource that rules name and whose inputs nobody has seen yet that it waits for them.
-func (j *judge) unseen(replica int, name string) {
+// noticed is since when cycles have found that.
+func (j *judge) noticed(b Blocked) time.Time {
+	if since, known := j.before[b.Key()]; known {
+		return since
+	}
+	return j.Now
+}
+
+// stale says of a resource whose rules read inputs that are not known in this cycle that it waits for them: it stays as it stands by
+// what was decided of them, since the first of them was known last, or since it was noticed where none ever was. Which way it would
+// change is not known; what is lost is growth.
+func (j *judge) stale(replica int, name string, stands size.Resources) {
+	b := Blocked{Replica: j.shown(replica), Resource: name, Direction: change.Up, Reason: change.StaleInput}
+	noticed := j.noticed(b)
 	var inputs []string
 	for _, row := range j.wanted.Rows {
 		mine := row.Replica == replica || row.Replica == size.All
-		if mine && !row.Known && row.Rule.Resource == name {
-			inputs = append(inputs, row.Rule.Input)
+		away := !row.Known || !row.Last.IsZero()
+		if !mine || !away || row.Rule.Resource != name {
+			continue
+		}
+		inputs = append(inputs, row.Rule.Input)
+		last := row.Last
+		if last.IsZero() {
+			last = noticed
+		}
+		if b.Since.IsZero() || last.Before(b.Since) {
+			b.Since = last
 		}
 	}
-	slices.Sort(inputs)
-	if inputs = slices.Compact(inputs); len(inputs) > 0 {
-		j.blocked(Blocked{Replica: j.shown(replica), Resource: name, Reason: change.StaleInput,
-			Why: "nothing is known of " + strings.Join(inputs, ", ")})
+	if len(inputs) == 0 {
+		return
 	}
+	slices.Sort(inputs)
+	b.Why = "nothing is known of " + strings.Join(slices.Compact(inputs), ", ")
+	held, requested := stands.Requests[name]
+	if !requested {
+		held = stands.Limits[name]
+	}
+	if held.Sign() > 0 {
+		b.From, b.To = sizeText(name, held), sizeText(name, held)
+	}
+	j.blocked(b)
 }

@@ -388,6 +388,71 @@ func TestAnUnseenInputDropsNothingThatIsHeld(t *testing.T) {
 	wants(t, f, "once it is seen", [2]string{"9048Mi", "18096Mi"})
 }
 
+// A resource whose rule reads an input that went away waits for it, as it stands, since that was known last; once that is back nothing is
+// said. What people read does not change meanwhile.
+func TestAnInputThatWentAwayIsABlockedChange(t *testing.T) {
+	f := newFleet(2)
+	f.runs(3, 10, 40)
+	known, away := f.Now, f.Readings["apps"]
+	waits := func(replica int, held string) Blocked {
+		return Blocked{Replica: replica, Resource: "memory", Direction: change.Up, Reason: change.StaleInput, From: held, To: held,
+			Since: known, Why: "nothing is known of apps"}
+	}
+	says := func(when string, want ...Blocked) {
+		t.Helper()
+		if diff := cmp.Diff(want, f.last.Sizing.Blocked); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	says("known")
+	f.Readings["apps"] = size.Reading{Missing: true}
+	for range 3 {
+		f.run()
+		says("away", waits(0, "2024Mi"), waits(1, "5024Mi"))
+		const words = "replica 1: memory stays at 5024Mi and waits since 2026-11-20T09:03:00Z: StaleInput"
+		if got := f.last.Sizing.Blocked[1].Steady().String(); got != words {
+			t.Errorf("in words: %s", got)
+		}
+	}
+	wants(t, f, "away", [2]string{"2024Mi", "4048Mi"}, [2]string{"5024Mi", "10048Mi"})
+	f.Readings["apps"] = size.Reading{Replica: map[int]float64{1: 40}}
+	f.run()
+	says("one is back", waits(0, "2024Mi"))
+	f.Readings["apps"] = away
+	f.run()
+	says("back")
+	known = f.Now
+	f.Readings["apps"] = size.Reading{Missing: true}
+	f.run()
+	says("away again", waits(0, "2024Mi"), waits(1, "5024Mi"))
+}
+
+// What no rule has seen yet waits since that was noticed, with what is held, or what the template has.
+func TestAnUnseenInputIsABlockedChange(t *testing.T) {
+	f := newlyRuled()
+	f.run(70)
+	noticed := f.Now
+	f.runs(2, 70)
+	want := []Blocked{{Replica: 0, Resource: "memory", Direction: change.Up, Reason: change.StaleInput, From: "8024Mi", To: "8024Mi",
+		Since: noticed, Why: "nothing is known of workingSet"}}
+	if diff := cmp.Diff(want, f.last.Sizing.Blocked); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+	f.Readings["apps"] = size.Reading{Missing: true}
+	f.run()
+	want[0].Why = "nothing is known of apps, workingSet"
+	if diff := cmp.Diff(want, f.last.Sizing.Blocked); diff != "" {
+		t.Errorf("beside one that went away (-want +got):\n%s", diff)
+	}
+	f = newFleet(1)
+	f.Readings["apps"] = size.Reading{Missing: true}
+	f.run()
+	want[0].From, want[0].To, want[0].Since, want[0].Why = "1Gi", "1Gi", f.Now, "nothing is known of apps"
+	if diff := cmp.Diff(want, f.last.Sizing.Blocked); diff != "" {
+		t.Errorf("by the template (-want +got):\n%s", diff)
+	}
+}
+
 // An OOM kill is answered while a rule has not seen its input.
 func TestAKillIsAnsweredWhereAnInputIsUnseen(t *testing.T) {
 	f := newlyRuled()

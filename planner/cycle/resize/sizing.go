@@ -89,7 +89,11 @@ func (b Blocked) String() string {
 	case b.Replica == size.All:
 		said = "every replica: " + b.Resource
 	}
-	if b.To != "" {
+	switch {
+	case b.To == "":
+	case b.To == b.From: // which way it would change is not known
+		said += " stays at " + b.To + " and"
+	default:
 		said += fmt.Sprintf(" %s instead of %s", b.To, cmp.Or(b.From, "none"))
 	}
 	return said + b.since()
