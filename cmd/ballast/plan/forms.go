@@ -33,10 +33,10 @@ var answers = map[string]struct {
 	use  string
 	form func(answer) []map[string]any
 }{
-	"patch":            {"kubectl apply --server-side --force-conflicts -f FILE", answer.patches},
+	"patch": {"kubectl apply --server-side --force-conflicts -f FILE", answer.patches},
 	"external-secrets": {"a patch of each ExternalSecret, where it is called as its Secret is; " +
 		"its own labels and annotations belong into template.metadata, too: a template's replace those that the operator copied", answer.externalSecrets},
-	"helm-values":      {"values of argo-helm's chart argo-cd, which has none for shards: -o patch has those", answer.helmValues},
+	"helm-values": {"values of argo-helm's chart argo-cd, which has none for shards: -o patch has those", answer.helmValues},
 }
 
 // answered takes the answer out of a cycle's outcome.
