@@ -101,7 +101,8 @@ that move, the number of replicas, sizes, the one restart that sets the env, clu
 		},
 	}
 	o.register(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, wide (every move), json, yaml (the plan document), html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, wide (every move), json, yaml (the plan document), "+
+		"html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "end with exit code 2 where anything would change: "+
 		"clusters that move, the number of replicas, sizes, the one restart, Secrets without a shard")
 	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
