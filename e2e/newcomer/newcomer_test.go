@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +60,29 @@ func TestEachCommandIsWalked(t *testing.T) {
 		walked = append(walked, s.commands...)
 	}
 	same(t, "commands", tree(t, built(t)), alone(walked))
+}
+
+// headed are the steps of docs/quick-start.md, by the heading of each.
+func headed(text string) (names []string) {
+	for _, m := range regexp.MustCompile(`(?m)^\d+\. \*\*([^*]+?)\.?\*\*`).FindAllStringSubmatch(text, -1) {
+		names = append(names, strings.ToLower(m[1]))
+	}
+	return names
+}
+
+// TestTheQuickStartIsWalked: its headings are the steps of the walk, in their order. To steer is in docs/runbooks.md, and walked too.
+func TestTheQuickStartIsWalked(t *testing.T) {
+	text, err := os.ReadFile("../../docs/quick-start.md")
+	must(t, err)
+	var walked []string
+	for _, s := range steps() {
+		if s.name != "steer" {
+			walked = append(walked, s.name)
+		}
+	}
+	if got := headed(string(text)); !slices.Equal(got, walked) {
+		t.Errorf("docs/quick-start.md has the steps %q, and %q are walked", got, walked)
+	}
 }
 
 // tree is every command that does something, by its words after ballast.

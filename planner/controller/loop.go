@@ -283,10 +283,9 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
 	l.archive.keepPlan(snapshot)
 	doc := snapshot.Document
-	inForce, last := l.inForce(doc.Plan)
-	l.judge(doc, inForce)
+	in.InForce, in.Last, in.PlanFault = Judge(doc, l.archive.newest())
+	l.judge(doc, in.InForce)
 	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
-	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
 	l.Metrics.ObservePlanFault(in.PlanFault)
 	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.archive.rollbackTo(doc.Rollback)
 	in.Rebase = doc.Rebase
@@ -355,16 +354,6 @@ func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
 		l.drifted.raise()
 	}
 	l.plan.judge()
-}
-
-// inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and
-// one that cannot be read is none; then the newest that is known is put back.
-func (l *Loop) inForce(read *plan.Plan) (inForce, last *plan.Plan) {
-	newest := l.archive.newest()
-	if read != nil && (newest == nil || read.Revision >= newest.Revision) {
-		return read, nil
-	}
-	return nil, newest
 }
 
 func (l *Loop) alive() {

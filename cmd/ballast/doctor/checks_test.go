@@ -246,7 +246,16 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		}, []string{"Fault rights: the planner lacks 1 right"}},
 		"rights that may not be asked for": {func(s *seen) { s.rightsErr = forbidden },
 			[]string{"Unknown rights: whether the planner has its rights may not be asked"}},
-		"no leader": {func(s *seen) { s.said = nil }, []string{"Fault leader: no leader has said yet how things are"}},
+		"a series of no cluster": {func(s *seen) {
+			s.in.Fetched[0].Samples = append(s.in.Fetched[0].Samples, poll.Sample{Key: "https://nobody", Value: 1})
+		}, []string{"Warning metrics: Unmatched: "}},
+		"few clusters with a value": {func(s *seen) {
+			s.in.Memory = cycle.Run(s.in).Memory // all had one
+			s.in.Fetched[0].Samples = s.in.Fetched[0].Samples[:1]
+		},
+			[]string{"Fault metrics: LowCoverage: "}},
+		"no leader": {func(s *seen) { s.said = nil }, []string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; " +
+			"whether it holds the plan is not probed: no leader", "Fault leader: no leader has said yet how things are"}},
 		"a leader that is silent": {func(s *seen) { s.said.LookedAt = noon.Add(-time.Hour) },
 			[]string{"Fault leader: the leader looked last 1h ago"}},
 		"a leader that is stopped": {func(s *seen) {

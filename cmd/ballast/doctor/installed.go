@@ -69,7 +69,11 @@ func (s *seen) checkWebhook() (all []Finding) {
 	if len(all) > 0 {
 		return all
 	}
-	if e := s.condition(status.Enforced); e != nil && e.Reason == status.Held {
+	switch e := s.condition(status.Enforced); {
+	case e == nil:
+		return unknown(s.webhook.Name+" is as shipped, and its authority is valid; whether it holds the plan is not probed: no leader",
+			"have a planner run, whose leader probes it: "+s.kubectl("get pods -l app.kubernetes.io/name=ballast", nil))
+	case e.Reason == status.Held:
 		return ok("%s is as shipped, its authority is valid, and by the leader's probe it holds the plan", s.webhook.Name)
 	}
 	return ok("%s is as shipped, and its authority is valid", s.webhook.Name)

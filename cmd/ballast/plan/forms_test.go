@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/fixture"
@@ -38,11 +40,28 @@ func TestAnswersGolden(t *testing.T) {
 			t.Errorf("%s goes to %d, want %d", s.name, s.replica, owner[s.name])
 		}
 	}
+	labelled := map[string]string{"argocd.argoproj.io/secret-type": "cluster"}
+	for _, object := range a.externalSecrets() {
+		got, _, err := unstructured.NestedStringMap(decoded(t, object), "spec", "target", "template", "metadata", "labels")
+		fixture.MustDo(t, err)
+		if diff := cmp.Diff(labelled, got); diff != "" {
+			t.Errorf("labels of the template, without which Argo CD loses the cluster (-want +got):\n%s", diff)
+		}
+	}
 	for _, object := range append(a.patches(), a.externalSecrets()...) {
 		if _, err := yaml.Marshal(object); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// decoded is an object as the API server gets it.
+func decoded(t *testing.T, object map[string]any) (read map[string]any) {
+	t.Helper()
+	text, err := yaml.Marshal(object)
+	fixture.MustDo(t, err)
+	fixture.MustDo(t, yaml.Unmarshal(text, &read))
+	return read
 }
 
 func TestNoEvidenceIsNoAnswer(t *testing.T) {

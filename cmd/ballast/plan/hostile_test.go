@@ -50,8 +50,8 @@ func TestPlanOfAHostileServer(t *testing.T) {
 			fixture.MustDo(t, writePlanJSON(say.Clean(&text), in, out))
 			fixture.CheckOutput(t, "the table", table.String())
 			fixture.CheckOutput(t, "the JSON", text.String())
-			want := "  - discover: Secrets \"x1\", \"x2\" share the server " + test.want + " and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one " +
-				"and change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0\n"
+			want := "  - discover: Secrets \"x1\", \"x2\" share the server " + test.want + " and differ in data.shard; Argo CD takes whichever it saw last: give all the same shard, or delete all but one and " +
+				"change the shard of that one afterwards (a pin and back): until then Argo CD has it on replica 0\n"
 			if !strings.Contains(table.String(), want) {
 				t.Errorf("%q is missing in\n%s", want, table.String())
 			}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/evaluate"
 )
@@ -19,7 +20,12 @@ import (
 // TestThePlanGoesByAllThatTheLeaderRemembers, as the next leader would: "would" is what will be. What cannot be read is told.
 func TestThePlanGoesByAllThatTheLeaderRemembers(t *testing.T) {
 	noon := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	left := memory.Memory{HoldOff: noon, Savings: evaluate.Savings{At: noon, Of: map[int]float64{3: 0.5}}}
+	cycled := cycle.Run(seenCycle(t, "elected-move")).Memory
+	left := memory.Memory{HoldOff: noon, Savings: evaluate.Savings{At: noon, Of: map[int]float64{3: 0.5}}, LastGood: cycled.LastGood,
+		Votes: evaluate.Vote{Basis: "b", Since: noon.Add(-time.Hour), Ballots: []evaluate.Ballot{{At: noon, Key: "k"}}}}
+	if len(left.LastGood.IDs) == 0 {
+		t.Fatal("the cycle has no last good values")
+	}
 	parts, stale := left.Parts(nil)
 	if len(stale) > 0 {
 		t.Fatal(stale)
@@ -27,14 +33,15 @@ func TestThePlanGoesByAllThatTheLeaderRemembers(t *testing.T) {
 	read := func(parts map[string][]byte) (memory.Memory, error) {
 		cfg := config.Default()
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: cfg.Plan.History}, BinaryData: parts}
-		known, _, err := readHistory(t.Context(), fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(cm).Build(), cfg)
+		c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(cm).Build()
+		known, _, err := readHistory(t.Context(), keptBy(c, cfg))
 		return known, err
 	}
 	got, err := read(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]any{left.HoldOff, left.Savings.Of}, []any{got.HoldOff, got.Savings.Of}); diff != "" {
+	if diff := cmp.Diff([]any{left.HoldOff, left.Savings.Of, left.Votes, left.LastGood}, []any{got.HoldOff, got.Savings.Of, got.Votes, got.LastGood}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var told []string

@@ -93,8 +93,8 @@ func TestThePlanSeesThePodsAsALeaderDoes(t *testing.T) {
 	}
 }
 
-// TestThePlanBeginsWithTheRollbackThatAPersonAskedFor, by the plan that is kept.
-func TestThePlanBeginsWithTheRollbackThatAPersonAskedFor(t *testing.T) {
+// TestARollbackIsOfThePlansThatAreKept, and what else is asked for is told.
+func TestARollbackIsOfThePlansThatAreKept(t *testing.T) {
 	in := seenCycle(t, "elected-move")
 	in.Config.Mode = plan.Enforce
 	p := cycle.Run(in).Next.Clone()

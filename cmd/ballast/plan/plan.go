@@ -27,13 +27,11 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 	"ballast/planner/size/inputs"
-	"ballast/planner/store"
 	"ballast/planner/surroundings"
 )
 
@@ -76,13 +74,16 @@ func NewCommand() *cobra.Command {
 		Short: "Show what ballast would change, without changing anything",
 		Long: `plan runs one cycle against a live cluster and prints it: what each replica carries now, what it would carry, and which
 clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
-least. Each move has its reason, of the closed set in docs/reference/reasons.md. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
-nothing and needs nothing installed. Where ballast is installed, it goes by the configuration in ConfigMap ballast-config, as the
-planner does, but for the files that it names for its Prometheus: they are in the planner's pod, and none of this machine's is read.
-With poll.pods it goes by what a running planner saw of the pods, which its history has.
+least. Each move has its reason, of the closed set in docs/reference/reasons.md. It reads cluster Secrets, Argo CD's ConfigMaps and
+the application-controller's workload, and asks Prometheus; it writes nothing and needs nothing installed. Where ballast is
+installed, it goes by the configuration in ConfigMap ballast-config, as the planner does, but for the files that it names for its
+Prometheus: they are in the planner's pod, and none of this machine's is read. With poll.pods it goes by what a running planner saw
+of the pods, which its history has.
 
 Where a plan is in force it begins with what the leader knows: what it remembers, a rollback that a person asked for, which pods are
-ready, and by Prometheus which cluster each really has (it needs list on pods for that); and it says what the leader's next cycle begins.
+ready, by Prometheus which cluster each really has (it needs list on pods for that), and whether the webhooks held the plan when the
+leader asked last; and it says what the leader's next cycle begins. What only the leader's process knows is left out: which writes the
+API server refused it, of Secrets or of sizes, which nodes have no room, and the key by which it knows its own plan and history.
 
 The workload is found by its labels, whatever it is called. Of the Secrets name, server, shard, labels and annotations are looked
 at, and of data.config whether Argo CD can read it.
@@ -92,14 +93,16 @@ that move, the number of replicas, sizes, the one restart that sets the env, clu
 		Example: `  ballast plan --prometheus http://localhost:9090
   ballast plan --config ballast.yaml -o json
   ballast plan --prometheus http://localhost:9090 -o html > plan.html   # the page, as one file that loads nothing
-  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # for a bug report: names, servers and loads, no credential known by its place`,
+  # for a bug report: names, servers and loads, no credential known by its place
+  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))
 		},
 	}
 	o.register(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, wide (every move), json, yaml (the plan document), html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, wide (every move), json, yaml (the plan document), "+
+		"html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "end with exit code 2 where anything would change: "+
 		"clusters that move, the number of replicas, sizes, the one restart, Secrets without a shard")
 	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
@@ -171,7 +174,7 @@ func (o *options) gather(ctx context.Context, progress io.Writer, namespaceSet b
 	if err != nil {
 		return input.Inputs{}, err
 	}
-	return observe(ctx, c, cfg, progress)
+	return observe(ctx, c, o.cluster.Resizes, cfg, progress)
 }
 
 // mostInputs bounds a file of inputs: a fleet of 20,000 clusters has some 60 MB.
@@ -296,58 +299,55 @@ func (o *options) loadConfig(
 	return cfg, nil
 }
 
-// observe gathers a cycle's inputs with a person's rights.
-func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (input.Inputs, error) {
+// observe gathers a cycle's inputs with a person's rights, as the leader does.
+func observe(
+	ctx context.Context, c client.Client, resizes func(context.Context) (bool, error), cfg config.PlannerConfig, progress io.Writer,
+) (input.Inputs, error) {
 	in := input.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
-	var err error
 	say.To(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
-	doc, err := connect.ReadDocument(ctx, c, cfg)
+	kept := keptBy(c, cfg)
+	snapshot, err := kept.Read(ctx)
 	if err != nil {
 		return in, err
 	}
-	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, discover.Known{}, doc.Plan); err != nil {
+	history := remembered(ctx, kept, &in, progress)
+	takeIn(&in, snapshot, history)
+	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, in.Memory.Known, cmp.Or(in.InForce, in.Last)); err != nil {
 		return in, connect.ExplainDenied(err, cfg.Target.Namespace)
 	}
-	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
-	in.PinProblems, in.Discovered.AcceptDiscovery = doc.PinProblems, doc.AcceptDiscovery
-	var kept []store.Record
-	if in.Memory, kept, err = readHistory(ctx, c, cfg); err != nil {
-		say.To(progress, "note: what the leader remembers is not known whole, moves that were made already may not be counted: %v\n", err)
+	in.Discovered.AcceptDiscovery = snapshot.Document.AcceptDiscovery
+	if in.InForce != nil && in.InForce.Mode.Enforced() && !in.BreakGlass {
+		in.Enforcement, in.Unheld = probedBy(ctx, kept, progress)
 	}
-	in.Rebase, in.Rollback = doc.Rebase, controller.RollbackTo(kept, doc.Rollback)
-	if doc.Plan != nil {
-		in.PlannerUser = doc.Plan.PlannerUser
+	if has, err := resizes(ctx); err == nil {
+		in.Resizes = &has
+	} else {
+		say.To(progress, "note: whether running pods can be resized is not known: %v\n", err)
 	}
-	if in.Surroundings, err = surroundings.Look(ctx, c, standing.TargetOf(in.Workload), inputs.WantsOf(cfg.Size), in.Now); err != nil {
+	err = ask(ctx, c, &in, progress)
+	return in, err
+}
+
+// ask asks for what size rules read, for loads and for what the pods show.
+func ask(ctx context.Context, c client.Client, in *input.Inputs, progress io.Writer) (err error) {
+	cfg, target := in.Config, standing.TargetOf(in.Workload)
+	if in.Surroundings, err = surroundings.Look(ctx, c, target, inputs.WantsOf(cfg.Size), in.Now); err != nil {
 		say.To(progress, "note: not all that size rules read is known: %v\n", err)
 	}
 	if cfg.Poll.Pods != nil {
-		in.Fetched, err = fromPlanner(ctx, c, cfg, in, progress)
-		return in, err
+		in.Fetched, err = fromPlanner(ctx, c, cfg, *in, progress)
+		return err
 	}
-	target := plan.Target{Kind: in.Workload.Kind, Namespace: in.Workload.Namespace, Name: in.Workload.Name}
 	prometheus, err := controller.NewFetcher(cfg, target)
 	if err != nil {
-		return in, err
+		return err
 	}
 	say.To(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, say.Plural(len(in.Discovered.Secrets), "cluster Secret"))
 	in.Fetched, in.Owners = controller.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
-	if doc.Plan != nil { // a leader looks at them, too
-		in.Observed = lookAtPods(ctx, c, prometheus, in, progress)
+	if cmp.Or(in.InForce, in.Last) != nil { // a leader looks at them, too
+		in.Observed = lookAtPods(ctx, c, prometheus, *in, progress)
 	}
-	return in, nil
-}
-
-// readHistory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes old; nothing where no
-// leader ever saved anything. And the plans that a person may go back to.
-func readHistory(ctx context.Context, c client.Client, cfg config.PlannerConfig) (memory.Memory, []store.Record, error) {
-	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
-		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
-	if err != nil {
-		return memory.Memory{}, nil, err
-	}
-	known, problems := memory.Of(h.Parts)
-	return known, h.Plans, errors.Join(problems...)
+	return nil
 }
 
 // saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many

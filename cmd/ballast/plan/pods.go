@@ -19,14 +19,12 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
-	"ballast/planner/store"
 )
 
 // fromPlanner is what a planner that runs with poll.pods made of its looks at the pods. A command that looks once has no
 // rates, nor is it likely to reach the pods at all.
 func fromPlanner(ctx context.Context, c client.Client, cfg config.PlannerConfig, in input.Inputs, progress io.Writer) ([]poll.Fetched, error) {
-	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
-		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
+	h, _, err := keptBy(c, cfg).ReadHistory(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading what the planner saw of the pods: %w", err)
 	}

@@ -50,7 +50,7 @@ func (s *Source) Config(ctx context.Context, cmd *cobra.Command, c client.Client
 
 // Observe is what a cycle by that configuration sees now.
 func (s *Source) Observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (input.Inputs, error) {
-	return observe(ctx, c, cfg, progress)
+	return observe(ctx, c, s.cluster.Resizes, cfg, progress)
 }
 
 // REST is a person's way to the API server as a configuration, by the flags.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/cmd/ballast/connect"
 	"ballast/planner/config"
 	"ballast/planner/controller"
 	"ballast/planner/discover"
@@ -127,19 +127,7 @@ func (a *plannerApp) newLooker() *installation.Looker {
 
 // resizes asks whether the API server has pods/resize.
 func (a *plannerApp) resizes(ctx context.Context) (bool, error) {
-	c, err := discovery.NewDiscoveryClientForConfigAndClient(a.rest, a.manager.GetHTTPClient())
-	if err != nil {
-		return false, err
-	}
-	text, err := c.RESTClient().Get().AbsPath("/api/v1").DoRaw(ctx)
-	if err != nil {
-		return false, fmt.Errorf("asking what the API server has: %w", err)
-	}
-	var list metav1.APIResourceList
-	if err := json.Unmarshal(text, &list); err != nil {
-		return false, fmt.Errorf("reading what the API server has: %w", err)
-	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" }), nil
+	return connect.Resizes(ctx, a.rest, a.manager.GetHTTPClient())
 }
 
 var errCaches = errors.New("the caches of Secrets, workloads and the plan have not synced yet")

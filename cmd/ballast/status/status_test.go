@@ -25,8 +25,10 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
+	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -47,6 +49,7 @@ func TestStatusGolden(t *testing.T) {
 		"live-lacks-a-shard":   liveLacksAShard,
 		"sizes-and-owners":     sizesAndOwners,
 		"restart-waits":        restartWaits,
+		"changes-wait":         changesWait,
 		"another-leader-looks": func(w *fixture.World) { liveWave(w); w.Said.Revision-- },
 		"a-leader-is-away":     leaderIsAway,
 		"nothing-beside-is-seen": func(w *fixture.World) {
@@ -152,6 +155,18 @@ func unwellAndOrphaned(w *fixture.World) {
 
 // sizesAndOwners is a fleet whose replicas are sized one by one: the first as it is to be, the second waits for its node, the third
 // has another size than the plan's. Some clusters are not where the plan has them.
+// changesWait are a size, a move and a number of replicas, each kept from happening by a rule of change.
+func changesWait(w *fixture.World) {
+	at := func(ago time.Duration) time.Time { return fixture.Noon.Add(-ago) }
+	w.Said.Blocked = []resize.Blocked{
+		{Replica: 1, Resource: "memory", Direction: change.Up, Reason: change.UpdatePolicy, From: "2Gi", To: "3Gi", Since: at(time.Hour)},
+		{Replica: plan.NoReplica, Resource: resize.ResourceClusters, Direction: change.Moves, Reason: change.OutsideMaintenance, To: "2",
+			Since: at(20 * time.Minute), Until: at(-6 * time.Hour)},
+		{Replica: plan.NoReplica, Resource: resize.ResourceReplicas, Direction: change.Out, Reason: change.RateLimit, From: "3", To: "4",
+			Since: at(5 * time.Minute), Why: "1 of 1 within 1h"},
+	}
+}
+
 func sizesAndOwners(w *fixture.World) {
 	of := func(cpu, memory string) plan.Resources {
 		return plan.Resources{Requests: map[string]string{"cpu": cpu, "memory": memory}, Limits: map[string]string{"memory": memory}}

@@ -46,14 +46,15 @@ func command(o *options) *cobra.Command {
 		Use:   "watch",
 		Short: "Watch who owns which cluster, and say which nobody has",
 		Long: `watch asks the application-controller's pods for their own metrics, again and again, and says which clusters nobody
-reconciles, which several replicas do, which replicas are unwell, and which replica has which cluster. It needs no Prometheus, no webhook and no ballast installed,
-and changes nothing: ten minutes after reading this you know whether your Argo CD has an orphan.
+reconciles, which several replicas do, which replicas are unwell, and which replica has which cluster. It needs no Prometheus, no
+webhook and no ballast installed, and changes nothing: ten minutes after reading this you know whether your Argo CD has an orphan.
 
 It needs list on pods, statefulsets, deployments and replicasets, list on Applications, and get on pods/proxy (--via pods asks the
 pods at their own addresses instead, which works from within the cluster). Where it may list cluster Secrets it knows the clusters by
 their names; else by the servers that pods show and Applications name, and an Application that names its cluster by name alone tells of
-none; a server that several pods show and none reads is no cluster, but a name in Applications that Argo CD does not find. Cluster Secrets are those that the installed planner takes for such (discover.selector, where its ConfigMap may be read), else those
-of Argo CD's own label; --selector says others.
+none; a server that several pods show and none reads is no cluster, but a name in Applications that Argo CD does not find. Cluster
+Secrets are those that the installed planner takes for such (discover.selector, where its ConfigMap may be read), else those of
+Argo CD's own label; --selector says others.
 
 A cluster is orphaned once nobody has it for two minutes although it has Applications, or had an owner before. With --once the
 exit code is 2 if one is, or several have one, or a replica is unwell.`,

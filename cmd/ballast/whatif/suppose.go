@@ -96,9 +96,9 @@ func (c change) words() (words []string) {
 // steady are the inputs of a cycle that keeps what is and begins nothing: its candidate is what ballast wants. A rollout under
 // way has no rows to go by until it has ended.
 func steady(in input.Inputs) (input.Inputs, error) {
-	if in.InForce != nil && in.InForce.Rollout != nil {
+	if p := cmp.Or(in.InForce, in.Last); p != nil && p.Rollout != nil { // a plan that is lost is put back first
 		return in, fmt.Errorf("a rollout is under way (%s): what would be is known once it has ended; "+
-			"ballast status says how far it is", say.Rollout(in.InForce.Rollout))
+			"ballast status says how far it is", say.Rollout(p.Rollout))
 	}
 	if in.Config.Mode != plan.Observe {
 		in.Config.Mode = plan.Hold
