@@ -137,22 +137,29 @@ func anyPolicy(t *rapid.T, name string) Policy {
 	return p
 }
 
-// TestABlockedChangeIsAppliedAsSoonAsItsBlockEnds: at Until it goes further, and a second before it does not.
+// TestABlockedChangeIsAppliedAsSoonAsItsBlockEnds: at Until it goes further, and a second before it does not. Of
+// the number of replicas (out, in) and of sizes (up, down), whose rates count replicas.
 func TestABlockedChangeIsAppliedAsSoonAsItsBlockEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rules := Rules{Out: anyPolicy(t, "out"), In: anyPolicy(t, "in")}
+		more, less := anyPolicy(t, "more"), anyPolicy(t, "less")
+		rules := Rules{Out: more, In: less, Up: more, Down: less}
+		decide := rules.Replicas
+		if rapid.Bool().Draw(t, "of sizes") {
+			decide = func(a Ask, h Past) Verdict { return rules.Resources(a, h, h) }
+		}
 		now := time.Date(2026, 3, 7, rapid.IntRange(0, 47).Draw(t, "hour"), 0, 0, 0, time.UTC)
 		var h Past
 		for range rapid.IntRange(0, 8).Draw(t, "wishes") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 900).Draw(t, "seconds")) * time.Second)
-			h = h.Wish(now, rapid.Int64Range(1, 9).Draw(t, "wish"), rules.Out, rules.In)
+			h = h.Wish(now, rapid.Int64Range(1, 9).Draw(t, "wish"), more, less)
 			if rapid.Bool().Draw(t, "changed") {
-				h = h.Changed(now, rapid.IntRange(-3, 3).Draw(t, "by"), rules.Out, rules.In)
+				h = h.Changed(now, rapid.IntRange(-3, 3).Draw(t, "by"), more, less)
 			}
 		}
 		h = reread(t, h)
-		a := Ask{Now: now, Current: rapid.Int64Range(1, 9).Draw(t, "current"), Wanted: rapid.Int64Range(1, 9).Draw(t, "wanted")}
-		v := rules.Replicas(a, h)
+		a := Ask{Now: now, Current: rapid.Int64Range(1, 9).Draw(t, "current"), Wanted: rapid.Int64Range(1, 9).Draw(t, "wanted"),
+			Of: rapid.IntRange(1, 16).Draw(t, "of")}
+		v := decide(a, h)
 		low, high := min(a.Current, a.Wanted), max(a.Current, a.Wanted)
 		if v.Value < low || v.Value > high {
 			t.Fatalf("from %d to %d: %+v", a.Current, a.Wanted, v)
@@ -164,22 +171,22 @@ func TestABlockedChangeIsAppliedAsSoonAsItsBlockEnds(t *testing.T) {
 			return
 		}
 		a.Now = v.Until.Add(-time.Second)
-		if early := rules.Replicas(a, h); early.Value != a.Current {
+		if early := decide(a, h); early.Value != a.Current {
 			t.Fatalf("blocked until %s, and not at %s: %+v", v.Until, a.Now, early)
 		}
 		a.Now = v.Until
-		if late := rules.Replicas(a, h); late.Value == a.Current && late.Until.Equal(v.Until) {
+		if late := decide(a, h); late.Value == a.Current && late.Until.Equal(v.Until) {
 			t.Fatalf("blocked until %s, and at that time by %+v", v.Until, late)
 		}
 		for range 20 { // and in the end it is made
-			if v = rules.Replicas(a, h); v.Value == a.Wanted {
+			if v = decide(a, h); v.Value == a.Wanted {
 				return
 			}
 			if v.Until.IsZero() || !v.Until.After(a.Now) {
 				t.Fatalf("at %s blocked for good: %+v", a.Now, v)
 			}
 			if v.Value != a.Current {
-				h = h.Changed(a.Now, int(v.Value-a.Current), rules.Out, rules.In)
+				h = h.Changed(a.Now, int(v.Value-a.Current), more, less)
 				a.Current = v.Value
 			}
 			a.Now = v.Until

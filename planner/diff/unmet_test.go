@@ -179,3 +179,28 @@ func TestARefusalForTheNodesRoomIsNoRoom(t *testing.T) {
 		}
 	}
 }
+
+// A resize that the node refused, since the memory in use is above the new limit, is shown in its words. What is to grow is waited for;
+// what is to shrink has enough, and keeps no cluster waiting.
+func TestAResizeThatFailedIsWaitedForWhereThePodIsToGrow(t *testing.T) {
+	const words = "memory limit is below current usage"
+	small := plan.Resources{Requests: amounts{"cpu": "1", "memory": "1Gi"}, Limits: amounts{"memory": "2Gi"}}
+	larger := plan.Resources{Requests: amounts{"cpu": "1", "memory": "8Gi"}, Limits: amounts{"memory": "16Gi"}}
+	for name, test := range map[string]struct {
+		has   plan.Resources
+		short bool
+	}{"to grow": {small, true}, "to shrink": {larger, false}} {
+		p, seen := grows(func(_ *plan.Plan, s *observed.State) {
+			s.Pods[2].Size.Has, s.Pods[2].Size.Resize, s.Pods[2].Size.Message = test.has, observed.ResizeFailed, words
+		})
+		want := []Unmet{{Replica: 2, Pod: "c-2", State: PodFailed, Short: test.short, Words: words}}
+		got := Unmets(p, seen.Pods, false, Options{})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+			continue
+		}
+		if got[0].Coming() != test.short || got[0].NoRoom() {
+			t.Errorf("%s: coming %t, no room %t", name, got[0].Coming(), got[0].NoRoom())
+		}
+	}
+}

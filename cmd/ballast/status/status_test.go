@@ -48,6 +48,7 @@ func TestStatusGolden(t *testing.T) {
 		"x0y-that-nobody-ends": x0yThatNobodyEnds,
 		"live-lacks-a-shard":   liveLacksAShard,
 		"sizes-and-owners":     sizesAndOwners,
+		"a-shrink-is-refused":  aShrinkIsRefused,
 		"restart-waits":        restartWaits,
 		"changes-wait":         changesWait,
 		"another-leader-looks": func(w *fixture.World) { liveWave(w); w.Said.Revision-- },
@@ -196,6 +197,18 @@ func sizesAndOwners(w *fixture.World) {
 	w.Said.Elsewhere = []status.Elsewhere{{Cluster: "dev", Planned: 2, Owners: []int{1}}, {Cluster: "lab", Planned: 2},
 		{Cluster: "prod-ap", Planned: 2, Owners: []int{0, 1}},
 		{Cluster: "prod-eu", Planned: 0, Owners: []int{1}}, {Cluster: "prod-us", Planned: 1, Owners: []int{2}}, {Cluster: "stage-eu", Planned: 2}}
+}
+
+// aShrinkIsRefused is a replica whose node keeps it larger than the plan holds it, since it has more in use than the new limit.
+func aShrinkIsRefused(w *fixture.World) {
+	of := func(memory string) plan.Resources {
+		return plan.Resources{Requests: map[string]string{"memory": memory}, Limits: map[string]string{"memory": memory}}
+	}
+	w.Plan.Sizes = &plan.Sizes{Replicas: map[int]plan.Resources{1: of("2Gi")}}
+	p, has := w.Pods[1], requirements(of("3Gi"))
+	p.Spec.Containers[0].Resources, p.Status.ContainerStatuses[0].Resources = requirements(of("2Gi")), &has
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue,
+		Reason: corev1.PodReasonError, Message: "memory limit below current usage"})
 }
 
 func requirements(r plan.Resources) corev1.ResourceRequirements {

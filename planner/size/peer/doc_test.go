@@ -13,3 +13,12 @@ func TestAManifestWithAnAliasIsRefused(t *testing.T) {
 		t.Errorf("it is answered %v", err)
 	}
 }
+
+// The second HVPA's intervals say something else: read as the first's manifest they would be left out in silence.
+func TestTheSecondHVPAsManifestIsRefused(t *testing.T) {
+	_, err := ReadHVPA([]byte("kind: Hvpa\nspec: {scaleIntervals: [{maxReplicas: 4, maxCpu: 2}]}\n"))
+	const want = "spec.scaleIntervals are of HVPA's branch hvpa-v2, which no release has: write weightBasedScalingIntervals instead"
+	if err == nil || err.Error() != want {
+		t.Errorf("it is answered %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -139,6 +140,17 @@ func ReadHVPA(data []byte) (HVPA, error) {
 	}
 	if err := json.Unmarshal(text, &h); err != nil {
 		return h, fmt.Errorf("reading the Hvpa: %w", err)
+	}
+	var second struct {
+		Spec struct {
+			ScaleIntervals json.RawMessage `json:"scaleIntervals"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(text, &second); err != nil {
+		return h, fmt.Errorf("reading the Hvpa: %w", err)
+	}
+	if second.Spec.ScaleIntervals != nil {
+		return h, errors.New("spec.scaleIntervals are of HVPA's branch hvpa-v2, which no release has: write weightBasedScalingIntervals instead")
 	}
 	return h, nil
 }
