@@ -34,9 +34,9 @@ func TestWhatAChangeCosts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, a := bounded(t, test.rollout, max(test.percent, 0), 3, nil)
 			if test.percent == 0 {
-				a.Ground.In.Config.Change.Moves.Rate = nil
+				a.In.Config.Change.Moves.Rate = nil
 			}
-			c.Out.Budget = change.Look(c.Out.Memory.Changes.Ledger, ledger.RatesOf(a.Ground.In), 10, c.In.Now)
+			c.Out.Budget = change.Look(c.Out.Memory.Changes.Ledger, ledger.RatesOf(a.In), 10, c.In.Now)
 			if a.Next.ControllerReplicas = 3; test.rollout.Live != nil {
 				a.Next.ControllerReplicas = a.Env().Constant() // it restarted for that once
 			}

@@ -16,7 +16,7 @@ func TestWhoWritesIsAskedOfTheSelectedSecretsAlone(t *testing.T) {
 	secret := func(name, team string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: map[string]string{"team": team},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "terraform", APIVersion: "v1", Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:config":{},"f:server":{},"f:shard":{}}}`)}}}}}
+				FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:config":{},"f:server":{},"f:shard":{}}}`)}}}}
 	}
 	c := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(secret("dev", "theirs"), secret("lab", "ours")).Build()
 	s := &seen{namespace: "argocd"}
