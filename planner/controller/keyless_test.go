@@ -30,11 +30,13 @@ func TestAStoppedFleetComesBackOnceThoughItsPlanCannotBeWritten(t *testing.T) {
 		}
 	}
 	c, time := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), clocktesting.NewFakeClock(epoch)
-	l := NewLoop(Options{Log: logr.Discard(), Emit: emit, Config: config.Default, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Clock: time,
+	l := NewLoop(Options{Log: logr.Discard(), Emit: emit, Config: config.Default, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
+		Clock: time,
 		Store: store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"})})
 	target := plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "ac", Container: "ac"}
 	stopped := plan.Plan{Mode: plan.Enforce, Target: target, MaxReplicas: 8, Clusters: map[string]plan.Row{"c000": {Replica: 0}},
-		Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: epoch, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 4, ControllerReplicas: 4}}
+		Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: epoch,
+			From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 4, ControllerReplicas: 4}}
 	stands, err := l.Store.WritePlan(t.Context(), store.Snapshot{}, stopped, 0, store.Meta{DecidedAt: epoch})
 	if err != nil {
 		t.Fatal(err)

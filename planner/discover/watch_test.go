@@ -209,8 +209,9 @@ func planOf(kind, name string) *plan.Plan {
 func TestWhatNumbersThePodsIsRead(t *testing.T) {
 	two := int32(2)
 	shard := func(value string, from *corev1.EnvVarSource) *appsv1.StatefulSet {
-		return &appsv1.StatefulSet{ObjectMeta: meta("ac", nil), Spec: appsv1.StatefulSetSpec{Replicas: &two, Template: pod(corev1.Container{Name: "argocd-application-controller",
-			Env: []corev1.EnvVar{{Name: envShard, Value: value, ValueFrom: from}}})}}
+		return &appsv1.StatefulSet{ObjectMeta: meta("ac", nil), Spec: appsv1.StatefulSetSpec{Replicas: &two,
+			Template: pod(corev1.Container{Name: "argocd-application-controller",
+				Env: []corev1.EnvVar{{Name: envShard, Value: value, ValueFrom: from}}})}}
 	}
 	later := shard("", nil)
 	later.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 2}

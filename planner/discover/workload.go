@@ -89,8 +89,8 @@ func (w Workload) OnlyReplica0() string {
 	if !w.onlyReplica0() {
 		return ""
 	}
-	return fmt.Sprintf("the pod template of %s %q has the env %s %q, which is right for one replica: each pod of another one would take itself for that replica, too; take it out",
-		w.Kind, w.Name, envShard, w.FixedShard)
+	return fmt.Sprintf("the pod template of %s %q has the env %s %q, which is right for one replica: "+
+		"each pod of another one would take itself for that replica, too; take it out", w.Kind, w.Name, envShard, w.FixedShard)
 }
 
 func (w Workload) onlyReplica0() bool {

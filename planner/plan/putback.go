@@ -17,7 +17,7 @@ const PutBackAsked = "asked"
 const (
 	// MostUsers is how many users one answer names; the others are counted together.
 	MostUsers = 20
-	// maxPutBack bounds an answer: of twenty names of MaxUser bytes, each of which JSON may write as six (as it does <), and what is beside them.
+	// maxPutBack bounds an answer: twenty names of MaxUser bytes, each of which JSON may write as six (as it does <), and the rest.
 	maxPutBack = MostUsers*(6*MaxUser+maxBesideUser) + 1<<10
 	// maxBesideUser is what JSON has of a user beside the name: two counts, a time and the fields' names.
 	maxBesideUser = 256

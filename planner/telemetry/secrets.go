@@ -28,7 +28,8 @@ const (
 	mostKnown = 20_000
 )
 
-// SecretNews bounds the events on cluster Secrets: none is told or counted twice, and what is too much for one moment is counted on the plan.
+// SecretNews bounds the events on cluster Secrets: none is told or counted twice, and what is too much for one moment is counted
+// on the plan.
 type SecretNews struct {
 	mu    sync.Mutex
 	known map[string]time.Time // told or counted

@@ -153,7 +153,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"a pod that is replica 0, and the only one": {func(s *seen) {
 			s.in.Workload.FixedShard, s.in.Workload.Replicas, s.in.Workload.ReadyReplicas, s.in.Workload.EnvReplicas = "0", 1, 1, ptr.To("1")
 		},
-			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0", which is right`,
+			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0", ` +
+				"which is right for one replica",
 				"Warning shards: 1 Secret with a data.shard at or above the 1 replica that Argo CD counts"}},
 		"an unmanaged workload": {func(s *seen) { s.in.Workload.Unmanaged = true },
 			[]string{"Warning workload: StatefulSet argocd-application-controller is annotated as unmanaged"}},
@@ -369,8 +370,9 @@ func TestWhichToolWritesTheSameObjects(t *testing.T) {
 		"status alone, and a person": {func(s *seen) {
 			s.template.ManagedFields = append(fields("kube-controller-manager", `{"f:status":{}}`), fields("kubectl-edit", `{"f:spec":{}}`)...)
 		}, "no tool but Argo CD and people writes the workload or the cluster Secrets", ""},
-		"a Helm release that is called argocd": {func(s *seen) { s.template.Annotations = map[string]string{"meta.helm.sh/release-name": "argocd"} },
-			"the workload is written by a Helm release argocd", "nothing: replicas and env stay the plan's"},
+		"a Helm release that is called argocd": {func(s *seen) {
+			s.template.Annotations = map[string]string{"meta.helm.sh/release-name": "argocd"}
+		}, "the workload is written by a Helm release argocd", "nothing: replicas and env stay the plan's"},
 		"Flux's Helm release argo-cd": {func(s *seen) { s.template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "argo-cd"} },
 			"the workload is written by a Flux HelmRelease argo-cd", "no spec.replicas"},
 		"Flux's Kustomization argocd": {func(s *seen) { s.template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "argocd"} },

@@ -161,7 +161,7 @@ type Situation struct {
 	Unsaid                      string    // why nobody could tell whether a live rollout does well
 	MoveBlock                   string    // why change.moves lets nothing that levels begin now
 	Renumbered                  bool      // the pods' numbers are not those of the plan's replicas; people are told of it
-	OnlyReplica0                bool      // the one replica's pods have their number by an env, which others would have, too; people are told of it
+	OnlyReplica0                bool      // the one replica has its number by an env, as others would; people are told of it
 	Scaled                      string    // pods of a Deployment that people or an autoscaler scale
 	Fault                       string    // in mode live: a cluster that no replica has, or several
 	Restart                     string    // in mode live: what its one restart waits for

@@ -56,7 +56,8 @@ func (w *Watch) Look(g *ground.Ground) {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered", Message: "nothing levels, fails over, drains or grows: " + why})
 	}
 	if why := w.In.Workload.OnlyReplica0(); why != "" {
-		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered", Message: "nothing grows, and no earlier plan comes back: " + why})
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered",
+			Message: "nothing grows, and no earlier plan comes back: " + why})
 	}
 	for _, trouble := range w.In.Observed.Trouble {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
