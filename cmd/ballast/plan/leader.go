@@ -32,8 +32,8 @@ func remembered(ctx context.Context, kept *store.Store, in *input.Inputs, progre
 	return history
 }
 
-// readHistory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes old; nothing where no
-// leader ever saved anything. And the plans that a person may go back to.
+// readHistory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes old; nothing
+// where no leader ever saved anything. And the plans that a person may go back to.
 func readHistory(ctx context.Context, kept *store.Store) (memory.Memory, store.History, error) {
 	h, _, err := kept.ReadHistory(ctx)
 	if err != nil {
