@@ -41,7 +41,7 @@ func ofSecrets() ignores {
 
 // of is what to tell a tool; docs/gitops.md has it of the others.
 func (i ignores) of(t tool) string {
-	said := ""
+	var said string
 	switch t {
 	case argoCD:
 		said = i.argoCD

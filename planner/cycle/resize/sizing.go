@@ -89,9 +89,9 @@ func (b Blocked) String() string {
 	case b.Replica == size.All:
 		said = "every replica: " + b.Resource
 	}
-	switch {
-	case b.To == "":
-	case b.To == b.From: // which way it would change is not known
+	switch b.To {
+	case "":
+	case b.From: // which way it would change is not known
 		said += " stays at " + b.To + " and"
 	default:
 		said += fmt.Sprintf(" %s instead of %s", b.To, cmp.Or(b.From, "none"))
