@@ -155,6 +155,10 @@ func makespan(replicas []carrying) float64 {
 	return most * float64(len(replicas)) / max(total, 1e-9)
 }
 
+// level is the makespan up to which the shipped partition leaves a fleet alone: docs/planning.md, "What high means". The hash of UIDs
+// that are drawn anew in each run gives such a fleet now and then.
+const level = 1.174
+
 // compare shows the shipped partition beside one that deals the fleet anew.
 func (s *story) compare(ctx context.Context) error {
 	file := filepath.Join(s.dir, "lpt.yaml")
@@ -181,7 +185,8 @@ func (s *story) compare(ctx context.Context) error {
 		func(context.Context) error {
 			few, many := len(sticky.Candidate.Moves), len(lpt.Candidate.Moves)
 			after, before := makespan(sticky.Candidate.Replicas), makespan(sticky.Now)
-			if few == 0 || 2*few >= many || after >= before {
+			left := few == 0 && before <= level
+			if levelled := few > 0 && after < before; 2*few >= many || !levelled && !left {
 				return fmt.Errorf("sticky moves %d and lpt %d; %.2f instead of %.2f", few, many, after, before)
 			}
 			return nil
