@@ -155,9 +155,9 @@ func makespan(replicas []carrying) float64 {
 	return most * float64(len(replicas)) / max(total, 1e-9)
 }
 
-// level is the makespan up to which the shipped partition leaves a fleet alone: docs/planning.md, "What high means". The hash of UIDs
+// levelAlready is the makespan up to which the shipped partition leaves a fleet alone: docs/planning.md, "What high means". The hash of UIDs
 // that are drawn anew in each run gives such a fleet now and then.
-const level = 1.174
+const levelAlready = 1.174
 
 // compare shows the shipped partition beside one that deals the fleet anew.
 func (s *story) compare(ctx context.Context) error {
@@ -185,7 +185,7 @@ func (s *story) compare(ctx context.Context) error {
 		func(context.Context) error {
 			few, many := len(sticky.Candidate.Moves), len(lpt.Candidate.Moves)
 			after, before := makespan(sticky.Candidate.Replicas), makespan(sticky.Now)
-			left := few == 0 && before <= level
+			left := few == 0 && before <= levelAlready
 			if levelled := few > 0 && after < before; 2*few >= many || !levelled && !left {
 				return fmt.Errorf("sticky moves %d and lpt %d; %.2f instead of %.2f", few, many, after, before)
 			}

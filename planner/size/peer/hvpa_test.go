@@ -62,8 +62,8 @@ func vectors(t testing.TB) []vector {
 // Changed, change.MinChange, change.MaintenanceWindow, the rules of change (of sizes, of the number of replicas, and what is off), a VPA's
 // conditions (inputs.VPA), size.Fleet, and this package's manifests, Requests and Spans.
 //
-// The rest is what ballast does in another way, or not at all, so that only the peer's own model can answer it (weights_test.go and
-// buckets_test.go, which nothing that is built needs):
+// The rest is what ballast does in another way, or not at all, so that only the peer's own model can answer it (replicas.go, which
+// ballast replay compares with, and buckets_test.go and evicted_test.go, which nothing that is built needs):
 //   - getWeightedReplicas, 24: what blocks is by the rules of change; the share itself, current + difference * weight, is the model's. Ours
 //     counts growth in factors of the load, since HVPA's sum gets stuck and gives too small a fleet (TestTheThreeExamples of package size).
 //   - getVpaWeightFromIntervals, 19: by Spans, but for a weight of 100, which keeps the number of replicas here, and takes a neighbour's
