@@ -48,7 +48,9 @@ func startProbeSite(t *testing.T) *probeSite {
 	t.Helper()
 	s := &probeSite{Site: hooked.Start(t, hooked.Options{}), T: t, in: adopted(3, 2, 1)}
 	s.planner = s.Prober(probe.Warnings{})
-	s.store = store.New(store.Options{Client: s.planner, Reader: s.planner, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
+	s.store = store.New(store.Options{Client: s.planner, Reader: s.planner, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history",
+		Key: store.KeyName(hooked.PlanConfigMap)})
+	s.must(s.store.Unseal(t.Context())) // who knows the plan's MAC is told whose writes were put back
 	labels := map[string]string{"app": "controller"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 		{Name: "application-controller", Image: "argocd", Env: []corev1.EnvVar{{Name: "A", Value: "a"}, {Name: plan.EnvReplicas, Value: "3"}}}}}}

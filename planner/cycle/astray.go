@@ -63,8 +63,21 @@ func (s *snapshot) following(a ownership.Astray) *rollout.Proposal {
 			on++
 		}
 	}
-	if most := s.MostClusters(); most > 0 && on > most || want.Rows[a.Cluster].Replica != to {
+	if most := s.MostClusters(); most > 0 && on > most {
+		return nil
+	}
+	if want.Rows[a.Cluster].Replica != to || !s.hasAll(a, to, want) {
 		return nil
 	}
 	return want
+}
+
+// hasAll reports whether the replica has all that would come to it already: of a group that is to be together the others would move.
+func (s *snapshot) hasAll(a ownership.Astray, to int, want *rollout.Proposal) bool {
+	server := s.Next.Clusters[a.Cluster].Server
+	return !slices.ContainsFunc(rollout.Moves(s.Next, plan.Plan{Clusters: want.Rows}), func(m rollout.Move) bool {
+		twin := server != "" && s.Next.Clusters[m.Cluster].Server == server
+		there := m.To == to && slices.Equal(s.verdict.Owned[m.Cluster].Owners, []int{to})
+		return !twin && !there
+	})
 }

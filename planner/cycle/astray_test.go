@@ -74,6 +74,12 @@ func TestThePlanFollowsAnOwnerThatIsAstray(t *testing.T) {
 		"none under rollout.default": {func(w *liveWorld) {
 			w.in.Config.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
 		}, nil},
+		"none whose group would come along": {func(w *liveWorld) {
+			w.in.Config.Partition.Groups = []config.Group{together("team")}
+			for _, name := range []string{"c002", "c007", "c008"} { // all on one replica
+				w.secret(name).Labels = discover.LabelsOf(map[string]string{"team": "yes"}, []string{"team"})
+			}
+		}, []string{"c005"}},
 		"none onto a replica that is near its memory limit": {func(w *liveWorld) {
 			w.shape = func(p *observed.Pod) {
 				if p.MemoryLimit = 100 << 20; p.Replica == 0 {

@@ -235,8 +235,10 @@ func TestWhatNumbersThePodsIsRead(t *testing.T) {
 		"by no number":                     {shard("x", nil), ""},
 		"by one beyond what Argo CD reads": {shard("4294967296", nil), ""},
 		"by the pod's index":               {shard("", &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}), ""},
-		"ordinals from 0":                  {first, ""},
-		"ordinals from 2":                  {later, `spec.ordinals.start of StatefulSet "ac" is 2: its pods' numbers begin there, and nobody reconciles the clusters of the replicas below; set it to 0`},
+		"by a ConfigMap, which says the same to all": {shard("", &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "shard"}}),
+			strings.Replace(all, `"0"`, `"by reference"`, 1)},
+		"ordinals from 0": {first, ""},
+		"ordinals from 2": {later, `spec.ordinals.start of StatefulSet "ac" is 2: its pods' numbers begin there, and nobody reconciles the clusters of the replicas below; set it to 0`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := fromStatefulSet(test.of).read("", nil)

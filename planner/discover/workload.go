@@ -95,12 +95,15 @@ func (w Workload) OnlyReplica0() string {
 
 func (w Workload) onlyReplica0() bool {
 	n, err := strconv.Atoi(w.FixedShard)
-	return err == nil && n == 0 && w.Replicas <= 1 && w.FirstOrdinal == 0
+	return err == nil && n == 0 && w.Replicas == 1
 }
 
-// fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's name. What
-// another object says is another one for each pod, as by its labels.
+// fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's name. A field of
+// the pod is another one for each, as by its labels; a ConfigMap or a Secret says the same to all, and is not read for it.
 func fixedShard(c corev1.Container) string {
+	if e := lastEntry(c, envShard); e != nil && e.ValueFrom != nil && (e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil) {
+		return "by reference"
+	}
 	value, set := env(c, envShard)
 	if n, err := strconv.ParseInt(value, 10, 32); !set || err != nil || n < 0 {
 		return ""

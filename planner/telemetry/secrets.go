@@ -24,7 +24,8 @@ const (
 	secretsSpan   = 10 * time.Minute
 	// toldAgain is after how long the same is news of a Secret once more.
 	toldAgain = 6 * time.Hour
-	// mostKnown bounds what is remembered of them, whatever Secrets come and go: some 4 MB. What is beyond is not told, and counted each time.
+	// mostKnown bounds what is remembered of them, whatever Secrets come and go: some 4 MB. What is beyond has it begin anew, so that some
+	// is told or counted once more.
 	mostKnown = 20_000
 )
 
@@ -52,11 +53,11 @@ func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 		if _, known := n.known[key]; known {
 			continue
 		}
-		room := len(n.known) < mostKnown
-		if room {
-			n.known[key] = now
+		if len(n.known) >= mostKnown {
+			clear(n.known)
 		}
-		if !room || len(n.told) >= mostOnSecrets {
+		n.known[key] = now
+		if len(n.told) >= mostOnSecrets {
 			n.rest[e.Reason]++
 			continue
 		}

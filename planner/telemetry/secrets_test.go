@@ -139,8 +139,14 @@ func TestWhatIsKnownOfSecretsIsBounded(t *testing.T) {
 	if _, err := fmt.Sscanf(told[len(told)-1].Message, "and %d more", &counted); err != nil {
 		t.Fatal(err)
 	}
-	if len(n.known) != mostKnown || counted != asked-mostOnSecrets {
+	if len(n.known) != asked-mostKnown || counted != asked-mostOnSecrets {
 		t.Errorf("%d are known, %d counted", len(n.known), counted)
+	}
+	for i := range mostKnown - len(n.known) {
+		n.known[fmt.Sprint("another", i)] = now
+	}
+	if told := n.Of([]Event{ShardRefused(diff.PatchShard{Secret: "new"}, "u", "no")}, now.Add(secretsSpan)); len(told) != 1 || told[0].Secret.Name != "new" {
+		t.Errorf("of what is new once as many are known as may be %v is told", told)
 	}
 }
 

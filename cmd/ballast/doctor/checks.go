@@ -194,7 +194,7 @@ func (s *seen) checkRest() (all []Finding) {
 	for _, p := range s.out.Problems {
 		inSecrets := slices.ContainsFunc(s.out.Fleet.Problems,
 			func(d discover.SecretProblem) bool { return string(d.Kind) == p.Kind && d.Secret == p.Subject })
-		saidAbove := inSecrets || p.Kind == "Renumbered"
+		saidAbove := inSecrets || p.Kind == "Renumbered" || p.Kind == "EnforcementDown"
 		if saidAbove || p.Phase == problem.PhasePoll || ofSizeInputs(p) {
 			continue
 		}

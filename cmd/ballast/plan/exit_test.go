@@ -38,6 +38,7 @@ func TestTheExitCodeSaysWhetherSomethingWouldChange(t *testing.T) {
 		"no evidence":         {change: func(out *cycle.Outcome) { out.Candidate = nil }},
 		"a size that fits":    {change: func(out *cycle.Outcome) { out.Sizing = &resize.Sizing{} }},
 		"too small a change":  {change: blocked("requests.cpu", change.TooSmall)},
+		"an input is away":    {change: blocked("requests.cpu", change.StaleInput)},
 		"replicas of weights": {change: blocked(resize.ResourceReplicas, change.RateLimit)},
 		"a move":              {func(out *cycle.Outcome) { out.Candidate.Moves = []cycle.Move{{Cluster: "c000", To: 1}} }, "would change: 1 move"},
 		"a replica": {func(out *cycle.Outcome) {

@@ -250,6 +250,9 @@ type Changes struct {
 	ByName    int                  `json:"byName,omitempty"` // Applications without a dest_server, though they seemed to name a cluster, at the last look
 }
 
+// FollowsOwner reports whether the rollout only has the plan say who has a cluster already.
+func (c *Changes) FollowsOwner() bool { return c.BySecret && c.Cause == change.Balance }
+
 // HoldOffFor is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely
 // to be there still, and each try restarts them.
 const HoldOffFor = 30 * time.Minute

@@ -318,9 +318,13 @@ func goesOn(wave plan.Rollout, after *plan.Rollout) bool {
 	return after.Stage == plan.Moving && len(after.Moves) > 0
 }
 
-// Follow notes the waves that began and ended between two plans.
+// Follow notes the waves that began and ended between two plans. One that has the plan say who has a cluster already brought nobody
+// anything, so that nothing is watched for behind it.
 func (w *Watch) Follow(before, after *plan.Rollout) {
 	m := &w.Out.Memory.Changes
+	if m.FollowsOwner() {
+		return
+	}
 	if underWay(before) && !goesOn(*before, after) {
 		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
 			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
