@@ -81,6 +81,7 @@ func (s *probeSite) writes() {
 	written, err := s.store.WritePlan(s.Context(), base, *s.in.InForce, 0, store.Meta{})
 	s.must(err)
 	s.in.InForce = written.Document.Plan
+	hooked.Eventually(s, "a webhook that knows the plan", func() bool { return s.Source.State().Revision() == s.in.InForce.Revision })
 }
 
 // adopted is a fleet of those loads after its first cycle, as Secrets and workload stand then.
@@ -243,6 +244,7 @@ func findsEachThatIsNotThere(t *testing.T, s *probeSite) {
 // reached any more. One probe finds that, although it is given such a connection first.
 func comesOnNewConnections(t *testing.T, s *probeSite) {
 	s.Refuse(true) // after the writes that made the fleet
+	defer s.Refuse(false)
 	if got := s.scaled(); got != "3" || s.Connections() == 0 {
 		t.Fatalf("a person's write over one of %d connections that were kept is answered with %s replicas, want the plan's 3", s.Connections(), got)
 	}
