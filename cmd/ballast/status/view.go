@@ -100,7 +100,8 @@ func (s *Overview) showPods(v *observation) {
 		shown := podStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating, Claimed: p.Claimed, Restarts: p.Restarts,
 			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay}
 		if p.Size != nil {
-			shown.Asked, shown.Has, shown.Resize = p.Size.Asks.Controller, p.Size.Has, p.Size.Resize
+			shown.Asked, shown.Has = p.Size.Asks.Controller, p.Size.Has
+			shown.Resize, shown.Words = p.Size.Resize, p.Size.Message
 		}
 		s.Pods = append(s.Pods, shown)
 	}
