@@ -1,4 +1,4 @@
-package ownership
+package scrape
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/observed"
+	"ballast/planner/ownership/podlist"
 )
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
@@ -54,8 +55,8 @@ func stall(text string) http.HandlerFunc {
 	}
 }
 
-func running(name, address string) Controller {
-	return Controller{Pod: observed.Pod{Name: name, Ready: true}, Address: address, Running: true}
+func running(name, address string) podlist.Controller {
+	return podlist.Controller{Pod: observed.Pod{Name: name, Ready: true}, Address: address, Running: true}
 }
 
 func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
@@ -69,15 +70,15 @@ func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
 	closed.Close()
 	asked := map[string]string{}
 	pods := map[string]struct {
-		pod  Controller
+		pod  podlist.Controller
 		want string // the error; empty: it answers with the sample
 	}{
 		"good": {pod: running("good", serve(t, func(w http.ResponseWriter, r *http.Request) {
 			asked["path"], asked["Accept"], asked["Accept-Encoding"] = r.URL.Path, r.Header.Get("Accept"), r.Header.Get("Accept-Encoding")
 			_, _ = io.WriteString(w, sample)
 		}))},
-		"unready":     {pod: Controller{Pod: observed.Pod{Name: "unready"}, Address: serve(t, write(sample)), Running: true}},
-		"terminating": {pod: Controller{Pod: observed.Pod{Name: "terminating"}, Address: serve(t, write(sample)), Running: true, Terminating: true}},
+		"unready":     {pod: podlist.Controller{Pod: observed.Pod{Name: "unready"}, Address: serve(t, write(sample)), Running: true}},
+		"terminating": {pod: podlist.Controller{Pod: observed.Pod{Name: "terminating"}, Address: serve(t, write(sample)), Running: true, Terminating: true}},
 		"silent":      {pod: running("silent", serve(t, stall(""))), want: "context deadline exceeded"},
 		"stalling":    {pod: running("stalling", serve(t, stall(sample+"argocd_app"))), want: "context deadline exceeded"},
 		"huge":        {pod: running("huge", serve(t, endless("argocd_other{a=\"b\"} 1\n"))), want: "the answer is too large"},
@@ -96,19 +97,19 @@ func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
 			_, _ = io.WriteString(w, sample)
 		})), want: "it answers 500 instead of 200"},
 		"gone":        {pod: running("gone", closed.Listener.Addr().String()), want: "connection refused"},
-		"not running": {pod: Controller{Pod: observed.Pod{Name: "not running"}, Address: aside}, want: "its container does not run"},
-		"not placed":  {pod: Controller{Pod: observed.Pod{Name: "not placed"}, Running: true}, want: "it has no address yet"},
+		"not running": {pod: podlist.Controller{Pod: observed.Pod{Name: "not running"}, Address: aside}, want: "its container does not run"},
+		"not placed":  {pod: podlist.Controller{Pod: observed.Pod{Name: "not placed"}, Running: true}, want: "it has no address yet"},
 		"odd":         {pod: running("odd", "a b"), want: "invalid character"},
 	}
-	patient := NewScraper(ScrapeOptions{Timeout: time.Minute, MaxBody: 256 << 10})
-	hasty := NewScraper(ScrapeOptions{Timeout: 100 * time.Millisecond})
+	patient := NewScraper(Options{Timeout: time.Minute, MaxBody: 256 << 10})
+	hasty := NewScraper(Options{Timeout: 100 * time.Millisecond})
 	var reports []PodReport
 	for _, p := range pods {
 		scraper := patient
 		if strings.Contains(p.want, "deadline") {
 			scraper = hasty
 		}
-		reports = append(reports, scraper.Scrape(t.Context(), []Controller{p.pod}, noon)...)
+		reports = append(reports, scraper.Scrape(t.Context(), []podlist.Controller{p.pod}, noon)...)
 	}
 	for _, r := range reports {
 		want := PodReport{Controller: pods[r.Name].pod}
@@ -152,11 +153,11 @@ func TestEightPodsAreAskedAtOnce(t *testing.T) {
 		mu.Unlock()
 		_, _ = io.WriteString(w, "go_info 1\n")
 	})
-	pods := make([]Controller, 40)
+	pods := make([]podlist.Controller, 40)
 	for i := range pods {
 		pods[i] = running(fmt.Sprint(i), address)
 	}
-	for i, r := range NewScraper(ScrapeOptions{}).Scrape(t.Context(), pods, noon) {
+	for i, r := range NewScraper(Options{}).Scrape(t.Context(), pods, noon) {
 		if !r.Answered() || r.Name != fmt.Sprint(i) {
 			t.Errorf("report %d is of pod %q: %s", i, r.Name, r.Err)
 		}
@@ -172,7 +173,7 @@ func TestAnAskerThatIsStoppedLeavesAtOnce(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	})
-	r := NewScraper(ScrapeOptions{Timeout: time.Hour}).Scrape(ctx, []Controller{running("a", address)}, noon)
+	r := NewScraper(Options{Timeout: time.Hour}).Scrape(ctx, []podlist.Controller{running("a", address)}, noon)
 	if r[0].Answered() || !strings.Contains(r[0].Err, "context canceled") {
 		t.Errorf("got %q, want that it was stopped", r[0].Err)
 	}
@@ -185,11 +186,11 @@ func TestPodsThatKeepSilentKeepNobodyForLong(t *testing.T) {
 		asked.Add(1)
 		<-r.Context().Done()
 	})
-	pods := make([]Controller, 200)
+	pods := make([]podlist.Controller, 200)
 	for i := range pods {
 		pods[i] = running(fmt.Sprint(i), address)
 	}
-	reports := NewScraper(ScrapeOptions{Timeout: time.Hour, Total: 50 * time.Millisecond}).Scrape(t.Context(), pods, noon)
+	reports := NewScraper(Options{Timeout: time.Hour, Total: 50 * time.Millisecond}).Scrape(t.Context(), pods, noon)
 	if last := reports[199].Err; last != `asking pod "199" for its metrics: asking all pods took more than 50ms` || asked.Load() > 8 {
 		t.Errorf("%d were asked; of the last: %s", asked.Load(), last)
 	}
@@ -206,7 +207,7 @@ func TestAnInjectedClientKeepsItsTransportButFollowsNothing(t *testing.T) {
 		dialled++
 		return http.DefaultTransport.RoundTrip(r)
 	})}
-	NewScraper(ScrapeOptions{Client: own}).Scrape(t.Context(), []Controller{running("a", address)}, noon)
+	NewScraper(Options{Client: own}).Scrape(t.Context(), []podlist.Controller{running("a", address)}, noon)
 	if dialled != 1 || followed.Load() != 0 || own.CheckRedirect != nil {
 		t.Errorf("asked %d times through the client, followed %d times, client changed: %v; want 1, 0, false", dialled, followed.Load(), own.CheckRedirect != nil)
 	}

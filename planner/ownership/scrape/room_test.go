@@ -1,4 +1,4 @@
-package ownership
+package scrape
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/ownership/podlist"
 )
 
 func newRoom() *room { return &room{kept: new(atomic.Int64)} }
@@ -51,14 +53,14 @@ func TestWhatPodsNameIsBounded(t *testing.T) {
 		"of 64 KiB":    {longNames, 4, ""}, // no cluster has such a URL
 		"5,000 beside": {names(5_000), 1, ""},
 	}
-	var all []Controller
+	var all []podlist.Controller
 	for name, p := range pods {
 		address := serve(t, p.answer)
 		for range p.count {
 			all = append(all, running(name, address))
 		}
 	}
-	reports := NewScraper(ScrapeOptions{Timeout: time.Minute, Concurrency: len(all)}).Scrape(t.Context(), all, noon)
+	reports := NewScraper(Options{Timeout: time.Minute, Concurrency: len(all)}).Scrape(t.Context(), all, noon)
 	var live runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&live)
@@ -79,12 +81,12 @@ func TestWhatPodsNameIsBounded(t *testing.T) {
 // What all pods name has a bound of its own, that of a refused pod is free again.
 func TestAllPodsShareOneBound(t *testing.T) {
 	address := serve(t, names(20_000)) // 7.3 MiB each
-	var pods []Controller
+	var pods []podlist.Controller
 	for i := range 6 {
 		pods = append(pods, running(fmt.Sprint(i), address))
 	}
 	var answered, refused int
-	for _, r := range NewScraper(ScrapeOptions{Timeout: time.Minute, Concurrency: 1}).Scrape(t.Context(), pods, noon) {
+	for _, r := range NewScraper(Options{Timeout: time.Minute, Concurrency: 1}).Scrape(t.Context(), pods, noon) {
 		switch {
 		case r.Answered() && len(r.Servers) == 20_000:
 			answered++

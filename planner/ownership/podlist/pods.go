@@ -1,4 +1,5 @@
-package ownership
+// Package podlist has the application-controller's pods as the API server knows them, and the slots that they claim.
+package podlist
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package ownership
+package scrape
 
 import (
 	"cmp"
@@ -6,19 +6,12 @@ import (
 	"time"
 
 	"ballast/planner/observed"
+	"ballast/planner/ownership/podlist"
 )
-
-// Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
-type Controller struct {
-	observed.Pod
-	Address     string `json:"address,omitempty"`     // host:port of its metrics; empty: it has no address yet
-	Running     bool   `json:"running,omitempty"`     // its container runs, ready or not: it may own clusters
-	Terminating bool   `json:"terminating,omitempty"` // it is being deleted, and owns what it owns until it is gone
-}
 
 // PodReport is what one pod said, or why it said nothing.
 type PodReport struct {
-	Controller
+	podlist.Controller
 	Err       string                  `json:"err,omitempty"`      // why it did not answer; empty: it answered
 	SampledAt time.Time               `json:"sampledAt,omitzero"` // when that was so
 	Servers   map[string]ServerReport `json:"servers,omitempty"`  // by server URL, normalised
@@ -55,8 +48,8 @@ const (
 // Shows reports whether the pod shows that number.
 func (s ServerReport) Shows(number Shown) bool { return s.Counts&number != 0 }
 
-// live reports whether the pod has read the cluster and is connected to it.
-func (s ServerReport) live() bool { return s.Cached && s.CacheAge >= 0 && s.Connected }
+// Live reports whether the pod has read the cluster and is connected to it.
+func (s ServerReport) Live() bool { return s.Cached && s.CacheAge >= 0 && s.Connected }
 
 // Pods are the reports' pods as rollouts see them, by replica and name, with the memory that they reported and whether
 // they answered.

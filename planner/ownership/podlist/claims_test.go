@@ -1,4 +1,4 @@
-package ownership
+package podlist
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/observed"
 )
 
 func TestClaimsAreReadAsArgoCDWritesThem(t *testing.T) {
@@ -137,7 +139,7 @@ func TestASlotStandsAsItsControllerDoes(t *testing.T) {
 		},
 	}
 	for _, name := range []string{"a", "d", "never", "ahead", "far"} {
-		c.Pods = append(c.Pods, running(name, ""))
+		c.Pods = append(c.Pods, running(name))
 	}
 	got := c.Slots(5, noon())
 	want := []Slot{
@@ -156,4 +158,10 @@ func TestASlotStandsAsItsControllerDoes(t *testing.T) {
 	if n := Healthy(got); n != 2 {
 		t.Errorf("%d slots are held, want 2", n)
 	}
+}
+
+func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func running(name string) Controller {
+	return Controller{Pod: observed.Pod{Name: name, Ready: true}, Running: true}
 }

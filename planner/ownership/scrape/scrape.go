@@ -1,4 +1,5 @@
-package ownership
+// Package scrape asks the application-controller's pods, or Prometheus for them, which clusters each of them shows.
+package scrape
 
 import (
 	"cmp"
@@ -12,10 +13,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ballast/planner/ownership/podlist"
 )
 
-// ScrapeOptions bound what asking the pods may cost. Zero values are the defaults.
-type ScrapeOptions struct {
+// Options bound what asking the pods may cost. Zero values are the defaults.
+type Options struct {
 	Client      *http.Client  // default NewClient; redirects are never followed
 	Timeout     time.Duration // of one pod, from dialling to the last byte; default 5 s
 	Total       time.Duration // of all pods: those that are not asked by then are not; default 12 times that of one
@@ -24,10 +27,10 @@ type ScrapeOptions struct {
 }
 
 // Scraper asks pods for their metrics.
-type Scraper struct{ o ScrapeOptions }
+type Scraper struct{ o Options }
 
 // NewScraper makes a scraper; nothing is asked yet.
-func NewScraper(o ScrapeOptions) *Scraper {
+func NewScraper(o Options) *Scraper {
 	o.Timeout = cmp.Or(max(o.Timeout, 0), 5*time.Second)
 	o.Total = cmp.Or(max(o.Total, 0), 12*o.Timeout)
 	o.Concurrency = cmp.Or(max(o.Concurrency, 0), 8)
@@ -57,7 +60,7 @@ func NewClient() *http.Client {
 
 // Scrape asks every pod that may own clusters, those that are being deleted too. It never fails as a whole: what went
 // wrong stands in the reports, which are in the order of the pods. clock says when an answer was complete.
-func (s *Scraper) Scrape(ctx context.Context, pods []Controller, clock func() time.Time) []PodReport {
+func (s *Scraper) Scrape(ctx context.Context, pods []podlist.Controller, clock func() time.Time) []PodReport {
 	reports := make([]PodReport, len(pods))
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Total, fmt.Errorf("asking all pods took more than %s", s.o.Total))
 	defer cancel()
@@ -74,7 +77,7 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Controller, clock func() ti
 	return reports
 }
 
-func (s *Scraper) ask(ctx context.Context, pod Controller, clock func() time.Time, room *room) (report PodReport) {
+func (s *Scraper) ask(ctx context.Context, pod podlist.Controller, clock func() time.Time, room *room) (report PodReport) {
 	report.Controller = pod
 	err := errors.New("its container does not run")
 	switch {

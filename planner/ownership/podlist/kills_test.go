@@ -1,4 +1,4 @@
-package ownership_test
+package podlist_test
 
 import (
 	"compress/gzip"
@@ -16,7 +16,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 )
@@ -69,7 +69,7 @@ func ofKill(v vector) bool {
 
 func vectors(t *testing.T) []vector {
 	t.Helper()
-	f, err := os.Open("../size/peer/testdata/hvpa.json.gz")
+	f, err := os.Open("../../size/peer/testdata/hvpa.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func seen(t *testing.T, target plan.Target, limit int64, last end, at time.Time)
 	if last.unplaced {
 		pod.Spec.NodeName = ""
 	}
-	found, err := ownership.List(t.Context(), fake.NewClientBuilder().WithObjects(pod).Build(), target, "", at)
+	found, err := podlist.List(t.Context(), fake.NewClientBuilder().WithObjects(pod).Build(), target, "", at)
 	if err != nil || len(found.Pods) != 1 {
 		t.Fatalf("read are %+v, %v", found.Pods, err)
 	}

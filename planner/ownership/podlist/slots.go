@@ -1,11 +1,21 @@
-package ownership
+package podlist
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"time"
+
+	"ballast/planner/observed"
 )
+
+// Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
+type Controller struct {
+	observed.Pod
+	Address     string `json:"address,omitempty"`     // host:port of its metrics; empty: it has no address yet
+	Running     bool   `json:"running,omitempty"`     // its container runs, ready or not: it may own clusters
+	Terminating bool   `json:"terminating,omitempty"` // it is being deleted, and owns what it owns until it is gone
+}
 
 // Controllers are the application-controller's pods and, where Argo CD distributes clusters dynamically, what they
 // claim. Pods are sorted by replica and name.
