@@ -1,4 +1,5 @@
-package cycle
+// Package preview says what people would get before they ask for it: what an evacuation, a rollback or the candidate takes.
+package preview
 
 import (
 	"maps"
@@ -9,7 +10,9 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/member"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/proposal"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
@@ -31,20 +34,20 @@ func RowsAsSecrets(p plan.Plan) discover.Input {
 	return in
 }
 
-// preview is what a proposal looks at outside the leader: the plan in force and what stands, without what the pods and
+// Preview is what a proposal looks at outside the leader: the plan in force and what stands, without what the pods and
 // Prometheus say. Loads are those of the rows' decision.
-func preview(in input.Inputs) *snapshot {
+func Preview(in input.Inputs) *snapshot.Snapshot {
 	fleet := standing.Fleet(in)
 	g := ground.New(in, fleet, standing.Pins(in.Pins, fleet.Clusters), *in.InForce)
 	member.Choose(g)
 	g.Regroup()
-	s := snapshotOf(outcome.Outcome{Memory: in.Memory}, g)
-	s.loads = make([]plan.Load, len(fleet.Clusters))
+	s := snapshot.Of(outcome.Outcome{Memory: in.Memory}, g)
+	s.Loads = make([]plan.Load, len(fleet.Clusters))
 	for i, cl := range fleet.Clusters {
-		s.loads[i] = plan.LoadOf(g.Next.Clusters[cl.Shard.ID].Load)
+		s.Loads[i] = plan.LoadOf(g.Next.Clusters[cl.Shard.ID].Load)
 	}
 	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
-		s.cordoned = plan.Cordoned(cordons, in.Now)
+		s.Cordoned = plan.Cordoned(cordons, in.Now)
 	}
 	return s
 }
@@ -53,8 +56,8 @@ func preview(in input.Inputs) *snapshot {
 // last decision, when the budget has room for all of them. The inputs have a plan in force; of the others it takes what
 // compare.InForce takes, and the configuration and the cordons.
 func PreviewEvacuation(in input.Inputs) failover.Evacuation {
-	s := preview(in)
-	r := request(s, nil)
+	s := Preview(in)
+	r := proposal.Request(s, nil)
 	r.Budget = math.MaxInt
 	return failover.Evacuate(r, in.Now)
 }
@@ -62,7 +65,7 @@ func PreviewEvacuation(in input.Inputs) failover.Evacuation {
 // PreviewLoss is where the clusters of replicas go that work no more, with so many beyond what the others take on freely, by
 // the leader's own judgement and the loads of the last decision. The inputs are those of PreviewEvacuation, and have failover.
 func PreviewLoss(in input.Inputs, lost []int, rescue int) failover.Evacuation {
-	r := request(preview(in), lost)
+	r := proposal.Request(Preview(in), lost)
 	r.Rescue = rescue
 	return failover.Evacuate(r, in.Now)
 }
@@ -80,14 +83,14 @@ type WayBack struct {
 
 // PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider.
 func PreviewRollback(in input.Inputs) WayBack {
-	s := preview(in)
-	w := WayBack{Replicas: s.Next.Replicas, Rows: s.Next.Clusters, Pins: s.Pins, Fleet: s.Fleet, Cordoned: s.cordoned}
+	s := Preview(in)
+	w := WayBack{Replicas: s.Next.Replicas, Rows: s.Next.Clusters, Pins: s.Pins, Fleet: s.Fleet, Cordoned: s.Cordoned}
 	if why := in.Rollback.Refused(s.Next); why != "" {
 		w.Refused = why
 		return w
 	}
-	if p := rollback(s); p != nil && p.want != nil {
-		w.Replicas, w.Rows = p.want.Replicas, p.want.Rows
+	if p := proposal.Rollback(s); p != nil && p.Want != nil {
+		w.Replicas, w.Rows = p.Want.Replicas, p.Want.Rows
 	}
 	w.Sizes = resize.Differences(s.Next, *in.Rollback.Plan, w.Replicas)
 	return w

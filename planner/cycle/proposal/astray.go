@@ -1,4 +1,4 @@
-package cycle
+package proposal
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -19,18 +20,18 @@ const followsAgain = 6 * time.Hour
 // followAstray has the plan give one cluster whose owner is astray to the replica that has it. That moves nothing, and the write of
 // its Secret makes every pod work out the replica of each cluster anew, so that the others that are astray are where the plan has them
 // again. Where it is too much there, it is levelled off like any other. In the other modes a move restarts pods: people are told.
-func followAstray(s *snapshot) *proposed {
-	last := s.changes.Ownership.Followed
+func followAstray(s *snapshot.Snapshot) *Proposed {
+	last := s.Changes.Ownership.Followed
 	lately := !last.IsZero() && s.In.Now.Sub(last) < followsAgain
-	if s.In.Config.Rollout.Live == nil || len(s.verdict.Astray) == 0 || lately {
+	if s.In.Config.Rollout.Live == nil || len(s.Verdict.Astray) == 0 || lately {
 		return nil
 	}
-	if _, away := down(s); away || len(s.cordoned)+len(s.replicas.Sick) > 0 {
+	if _, away := down(s); away || len(s.Cordoned)+len(s.Replicas.Sick) > 0 {
 		return nil
 	}
-	for _, a := range s.verdict.Astray {
-		if want := s.following(a); want != nil {
-			return &proposed{want: want, cause: change.Balance, follows: true, why: fmt.Sprintf(
+	for _, a := range s.Verdict.Astray {
+		if want := following(s, a); want != nil {
+			return &Proposed{Want: want, Cause: change.Balance, Follows: true, Why: fmt.Sprintf(
 				"follows Argo CD, which has cluster %q on replica %d and not, as its Secret says, on %d: one write makes its pods agree again", a.Cluster, a.Owners[0], a.Intended)}
 		}
 	}
@@ -38,7 +39,7 @@ func followAstray(s *snapshot) *proposed {
 }
 
 // following is what the plan is to be once it has followed one owner; nil: it cannot.
-func (s *snapshot) following(a ownership.Astray) *rollout.Proposal {
+func following(s *snapshot.Snapshot, a ownership.Astray) *rollout.Proposal {
 	to := a.Owners[0]
 	if len(a.Owners) > 1 || to < 0 || to >= s.Next.Replicas {
 		return nil
@@ -53,10 +54,10 @@ func (s *snapshot) following(a ownership.Astray) *rollout.Proposal {
 		}
 	}
 	decided := map[string]int{a.Cluster: to}
-	if len(keepApart(s, decided, s.Next.Replicas))+len(keepWithin(s, decided, s.Next.Replicas)) > 0 {
+	if len(keepApart(s, decided, s.Next.Replicas))+len(KeepWithin(s, decided, s.Next.Replicas)) > 0 {
 		return nil
 	}
-	want, on := s.wantOf(s.Next.Replicas, decided), 0
+	want, on := s.WantOf(s.Next.Replicas, decided), 0
 	want.ControllerReplicas = s.Next.ControllerReplicas
 	for _, row := range want.Rows {
 		if row.Replica == to {
@@ -66,18 +67,18 @@ func (s *snapshot) following(a ownership.Astray) *rollout.Proposal {
 	if most := s.MostClusters(); most > 0 && on > most {
 		return nil
 	}
-	if want.Rows[a.Cluster].Replica != to || !s.hasAll(a, to, want) {
+	if want.Rows[a.Cluster].Replica != to || !hasAll(s, a, to, want) {
 		return nil
 	}
 	return want
 }
 
 // hasAll reports whether the replica has all that would come to it already: of a group that is to be together the others would move.
-func (s *snapshot) hasAll(a ownership.Astray, to int, want *rollout.Proposal) bool {
+func hasAll(s *snapshot.Snapshot, a ownership.Astray, to int, want *rollout.Proposal) bool {
 	server := s.Next.Clusters[a.Cluster].Server
 	return !slices.ContainsFunc(rollout.Moves(s.Next, plan.Plan{Clusters: want.Rows}), func(m rollout.Move) bool {
 		twin := server != "" && s.Next.Clusters[m.Cluster].Server == server
-		there := m.To == to && slices.Equal(s.verdict.Owned[m.Cluster].Owners, []int{to})
+		there := m.To == to && slices.Equal(s.Verdict.Owned[m.Cluster].Owners, []int{to})
 		return !twin && !there
 	})
 }

@@ -1,4 +1,4 @@
-package cycle
+package snapshot
 
 import (
 	"slices"
@@ -13,27 +13,27 @@ import (
 	"ballast/planner/rollout"
 )
 
-// situation works out what the gates look at.
-func (s *snapshot) situation() gate.Situation {
-	now := gate.Situation{BreakGlass: s.In.BreakGlass, Paused: s.In.Paused, Tripped: safety.Tripped(s.In, s.changes), First: s.In.InForce == nil,
+// Situation works out what the gates look at.
+func (s *Snapshot) Situation() gate.Situation {
+	now := gate.Situation{BreakGlass: s.In.BreakGlass, Paused: s.In.Paused, Tripped: safety.Tripped(s.In, s.Changes), First: s.In.InForce == nil,
 		Partial: s.Partial, Mode: s.Next.Mode, UnderWay: s.Next.Rollout != nil}
-	now.Starved = now.Tripped && safety.StopsFor(change.Failover, s.In, s.changes)
-	if trip := s.changes.Trip; trip != nil {
+	now.Starved = now.Tripped && safety.StopsFor(change.Failover, s.In, s.Changes)
+	if trip := s.Changes.Trip; trip != nil {
 		now.Failing = trip.Cause
 	}
 	if !now.AtRest() {
 		return now
 	}
 	now.HeldUntil, now.Unstamped = s.In.Memory.HeldUntil(s.In.Now), unstamped(s.Ground)
-	now.MoveBlock = moveBlock(s)
-	now.Keyless = s.In.Keyless != "" && modeOf(s.In.Config.Rollout) == plan.ModeX0Y
+	now.MoveBlock = MoveBlock(s)
+	now.Keyless = s.In.Keyless != "" && ModeOf(s.In.Config.Rollout) == plan.ModeX0Y
 	now.Renumbered = s.In.Workload.Renumbered() != ""
 	now.OnlyReplica0 = s.In.Workload.OnlyReplica0() != ""
 	now.Scaled = scaledDeployment(s.Next)
 	if s.In.Config.Rollout.Live == nil {
 		return now
 	}
-	seen := s.seen()
+	seen := s.Seen()
 	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp observed.Secret) bool { // what the plan has no room for stays where it is
 		_, planned := s.Next.Clusters[stamp.Name]
 		return !planned && !stamp.Immutable && !stamp.Unmanaged

@@ -1,4 +1,4 @@
-package cycle
+package belief
 
 import (
 	"slices"
@@ -17,10 +17,11 @@ import (
 // lostPast is what the world still shows of a past that no history has any more.
 type lostPast struct{ *outcome.Draft }
 
-// restart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are older than the fleet: else
+// RecallRestart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are older than the fleet: else
 // rollout.x0y could stop every replica twice within change.restarts.every. It is for a fleet that ballast held: most Secrets have their
 // shard, and the env needs no restart of rollout.live's.
-func (f lostPast) restart(g *ground.Ground) {
+func RecallRestart(d *outcome.Draft, g *ground.Ground) {
+	f := lostPast{d}
 	m, seen := &f.Out.Memory.Changes, podsSeen(f.In)
 	if f.lost() && mostStamped(g.Fleet) && !g.Env().Prepares() {
 		m.Restarted = f.lastRestart(seen)
@@ -44,7 +45,7 @@ func (f lostPast) lost() bool {
 // until one is seen.
 func (f lostPast) lastRestart(seen bool) time.Time {
 	m := f.Out.Memory.Changes
-	shown := shownRestart(f.In)
+	shown := ShownRestart(f.In)
 	underWay := f.In.InForce != nil && f.In.InForce.Rollout != nil
 	switch {
 	case !seen && m.Looked.IsZero() && m.Restarted.IsZero():
@@ -80,9 +81,9 @@ func mostStamped(fleet discover.Fleet) bool {
 	return 2*stamped > ours
 }
 
-// shownRestart is when the fleet may have restarted last, by its pods; zero: not within change.restarts.every, or they do not tell. After a
+// ShownRestart is when the fleet may have restarted last, by its pods; zero: not within change.restarts.every, or they do not tell. After a
 // restart of all of them none runs for longer, so that the oldest tells how long ago it is at least.
-func shownRestart(in input.Inputs) time.Time {
+func ShownRestart(in input.Inputs) time.Time {
 	every := time.Duration(in.Config.Change.Restarts.Every)
 	if every > 0 && (in.Workload.Replicas == 0 || ground.Rolling(in, plan.Plan{})) {
 		return in.Now // it begins, or goes on

@@ -1,4 +1,4 @@
-package cycle
+package belief
 
 import (
 	"ballast/planner/cycle/adopt"
@@ -14,7 +14,7 @@ import (
 func BringBack(stands plan.Plan, in input.Inputs) (plan.Plan, bool) {
 	nothing := discover.Known{} // is known, so nothing is lost
 	fleet, _, _ := discover.Discover(in.Discovered, nothing, discover.Options{MaxShrink: 1}, in.Now)
-	bounded := withinBounds(stands, in, fleet)
+	bounded := WithinBounds(stands, in, fleet)
 	if !stands.Mode.Enforced() || !adopt.NoReplicaRuns(stands.Rollout) {
 		return bounded, false
 	}

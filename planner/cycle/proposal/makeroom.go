@@ -1,4 +1,4 @@
-package cycle
+package proposal
 
 import (
 	"cmp"
@@ -11,29 +11,30 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/partition"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
 // goneBack reports whether a person went back to an earlier plan within the horizon of what is weighed: that is left alone.
-func goneBack(s *snapshot) bool {
+func goneBack(s *snapshot.Snapshot) bool {
 	weighs, back := s.In.Config.Evaluate.CostBenefit, s.In.Memory.Savings.Back
 	return weighs != nil && !back.IsZero() && s.In.Now.Sub(back) < time.Duration(weighs.Horizon)
 }
 
-// makeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway says: the fewest that
+// MakeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway says: the fewest that
 // make what is left need what the pod has, as their loads say it, and at least one stays. They go where there is room, to no replica that
 // would carry as much as the one that they leave did.
-func makeRoom(s *snapshot) *proposed {
+func MakeRoom(s *snapshot.Snapshot) *Proposed {
 	away, live := s.In.Config.Size.MoveAway, s.In.Config.Rollout.Live != nil
-	if away == nil || s.loads == nil || !live {
+	if away == nil || s.Loads == nil || !live {
 		return nil
 	}
 	if goneBack(s) {
 		return nil
 	}
-	if _, away := down(s); away || len(s.cordoned)+len(s.replicas.Sick) > 0 {
+	if _, away := down(s); away || len(s.Cordoned)+len(s.Replicas.Sick) > 0 {
 		return nil
 	}
 	var off []int
@@ -50,12 +51,12 @@ func makeRoom(s *snapshot) *proposed {
 	if err != nil {
 		return nil // the partition said so
 	}
-	p := &proposed{cause: change.Balance}
+	p := &Proposed{Cause: change.Balance}
 	for _, replica := range off {
 		has := s.In.Memory.Sizes.Cramped[replica].Has
 		to := r.relieve(replica, has, r.bins)
 		if len(to) == 0 {
-			p.told = append(p.told, problem.Problem{Phase: problem.PhaseSize, Subject: "size.moveAway", Kind: "NodeFull", Message: fmt.Sprintf(
+			p.Told = append(p.Told, problem.Problem{Phase: problem.PhaseSize, Subject: "size.moveAway", Kind: "NodeFull", Message: fmt.Sprintf(
 				"the node of replica %d has had no room for its size for %s, and no cluster can leave it: %s",
 				replica, time.Duration(away.After), r.whyNone(replica, has))})
 		}
@@ -64,16 +65,16 @@ func makeRoom(s *snapshot) *proposed {
 	if len(r.to) == 0 {
 		return p
 	}
-	p.why = fmt.Sprintf("moves %s off %s: the node has had no room for its size for %s (size.moveAway)",
+	p.Why = fmt.Sprintf("moves %s off %s: the node has had no room for its size for %s (size.moveAway)",
 		problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
-	p.want = s.wantOf(s.Next.Replicas, r.to)
-	p.want.ControllerReplicas = s.Next.ControllerReplicas
+	p.Want = s.WantOf(s.Next.Replicas, r.to)
+	p.Want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
 }
 
 // relieving is where clusters can go.
 type relieving struct {
-	*snapshot
+	*snapshot.Snapshot
 	bins   []placement.Bin
 	held   []int // replicas that may not grow now, and would receive if they might
 	policy placement.Policy
@@ -83,12 +84,12 @@ type relieving struct {
 }
 
 // newRelieving has each replica carry what stands on it. A replica whose node is full, or that may not grow, receives nothing.
-func newRelieving(s *snapshot) (*relieving, error) {
-	r := &relieving{snapshot: s, bins: s.bins(s.Next.Replicas), to: map[string]int{}, policy: placement.Policy{
+func newRelieving(s *snapshot.Snapshot) (*relieving, error) {
+	r := &relieving{Snapshot: s, bins: s.Bins(s.Next.Replicas), to: map[string]int{}, policy: placement.Policy{
 		Capacity: cmp.Or(division.Capacity(s.Ground), s.Capacity), MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}}
 	groups := s.Units().All()
 	var err error
-	if r.items, err = division.ItemsOf(s.Ground, groups, s.loads); err != nil {
+	if r.items, err = division.ItemsOf(s.Ground, groups, s.Loads); err != nil {
 		return nil, err
 	}
 	for _, u := range groups {
@@ -96,11 +97,11 @@ func newRelieving(s *snapshot) (*relieving, error) {
 	}
 	for i, cl := range s.Fleet.Clusters {
 		if at := s.Standing(i); at >= 0 && at < len(r.bins) {
-			r.bins[at] = r.bins[at].Take(placement.Unit{Names: []string{cl.Shard.ID}, Load: s.loads[i], Memory: s.InUse.Takes(i), Apart: cl.Apart})
+			r.bins[at] = r.bins[at].Take(placement.Unit{Names: []string{cl.Shard.ID}, Load: s.Loads[i], Memory: s.InUse.Takes(i), Apart: cl.Apart})
 		}
 	}
 	for replica := range r.bins {
-		_, held := s.ungrown[replica]
+		_, held := s.Ungrown[replica]
 		receives := r.bins[replica].Open && !r.bins[replica].Cramped
 		r.bins[replica].Open = receives && !held
 		if receives && held {
@@ -145,7 +146,7 @@ func (r *relieving) whyNone(replica, has int) string {
 		bins[held].Open = true
 	}
 	if len(r.held) > 0 && len(r.relieve(replica, has, bins)) > 0 {
-		return r.ungrown[r.held[0]]
+		return r.Ungrown[r.held[0]]
 	}
 	return "it has one alone, those that it has are fixed, or no other replica has room"
 }

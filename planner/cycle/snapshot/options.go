@@ -1,4 +1,4 @@
-package cycle
+package snapshot
 
 import (
 	"math"
@@ -13,11 +13,11 @@ import (
 	"ballast/planner/rollout"
 )
 
-// rolloutOptions are those of a rollout for that cause.
-func rolloutOptions(s *snapshot, cause change.Cause) rollout.Options {
+// RolloutOptions are those of a rollout for that cause.
+func RolloutOptions(s *Snapshot, cause change.Cause) rollout.Options {
 	r := s.In.Config.Rollout
-	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
-		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause), Ends: ends(s, cause), TurnsBack: s.turnsBack,
+	o := rollout.Options{Mode: ModeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
+		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause), Ends: ends(s, cause), TurnsBack: s.TurnsBack,
 		Small: small(s, cause)}
 	switch {
 	case r.Live != nil:
@@ -34,25 +34,25 @@ func rolloutOptions(s *snapshot, cause change.Cause) rollout.Options {
 	}
 	o.Unwell, o.Insists = s.unwell(), byPerson(cause)
 	if cause != change.Pin { // that is a person's word, and where it says
-		o.Closed = s.closed()
+		o.Closed = s.Closed()
 	}
 	return o
 }
 
 // ends says why the rollout under way is to end where it may: what is left of it is decided anew when the reason is
 // gone. One that waited instead would keep people's wishes and a failover waiting, too.
-func ends(s *snapshot, cause change.Cause) string {
+func ends(s *Snapshot, cause change.Cause) string {
 	switch {
 	case s.In.Paused && !byPerson(cause):
 		return "a person paused it"
-	case safety.StopsFor(cause, s.In, s.changes) && !byPerson(cause):
+	case safety.StopsFor(cause, s.In, s.Changes) && !byPerson(cause):
 		return "ballast stopped itself and nobody has cleared it"
 	case s.Partial && !empties(cause) && !leavesTaken(s, cause):
 		return gate.GoneAtOnce
 	case leavesTaken(s, cause) && s.Next.Rollout != nil && standing.Replicas(s.In.Workload) >= s.Next.Rollout.From.Replicas:
 		return "the replicas that were taken away are back"
 	case cause != change.Balance && cause != "":
-	case len(s.closed()) > 0:
+	case len(s.Closed()) > 0:
 		return "a replica is unwell or cordoned"
 	case s.In.Rollback != nil:
 		return "a person asked for an earlier plan"
@@ -65,19 +65,19 @@ func ends(s *snapshot, cause change.Cause) string {
 
 // movesLeft is how many clusters may change their replica now, for that cause. A person's own word
 // waits neither for a pause nor for a trip to be cleared: to take a change back is what both are for.
-func movesLeft(s *snapshot, cause change.Cause) int {
-	if safety.StopsFor(cause, s.In, s.changes) && !byPerson(cause) {
+func movesLeft(s *Snapshot, cause change.Cause) int {
+	if safety.StopsFor(cause, s.In, s.Changes) && !byPerson(cause) {
 		return 0 // a wave that is under way ends, and no other begins
 	}
 	if cause != "" && !cause.Limited() {
 		return math.MaxInt
 	}
-	return budgetOf(s, cause).Left
+	return BudgetOf(s, cause).Left
 }
 
-// budgetOf is the move budget as moves of that cause have it.
-func budgetOf(s *snapshot, cause change.Cause) change.Budget {
-	return change.Look(s.changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.budget.Of, s.In.Now)
+// BudgetOf is the move budget as moves of that cause have it.
+func BudgetOf(s *Snapshot, cause change.Cause) change.Budget {
+	return change.Look(s.Changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.Budget.Of, s.In.Now)
 }
 
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.
@@ -85,7 +85,7 @@ func empties(cause change.Cause) bool { return cause == change.Failover || cause
 
 // leavesTaken reports whether a rollout for that cause, under way or about to begin, has clusters leave replicas that
 // people took away: nobody has those, as on a replica that is dead.
-func leavesTaken(s *snapshot, cause change.Cause) bool {
+func leavesTaken(s *Snapshot, cause change.Cause) bool {
 	if cause != change.Pin || !s.Next.FreeReplicas {
 		return false
 	}

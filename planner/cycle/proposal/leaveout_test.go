@@ -1,4 +1,4 @@
-package cycle
+package proposal
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/evaluate"
 )
 
@@ -61,9 +62,9 @@ func on(of map[string]int, replica int) (names []string) {
 // A replica whose clusters stay where they are has spent nothing.
 func TestWhatIsLeftOutSpendsNothing(t *testing.T) {
 	all := map[int]evaluate.Offer{0: {Saves: 3, Costs: 2}, 1: {Saves: 5, Costs: 4}}
-	got := worth{said: "saves", spends: all, saved: 8}.of([]outcome.Move{{Cluster: "a", From: 1, To: 2}})
-	want := worth{said: "saves", spends: map[int]evaluate.Offer{1: {Saves: 5, Costs: 4}}, saved: 8}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(worth{})); diff != "" {
+	got := snapshot.Worth{Said: "saves", Spends: all, Saved: 8}.Of([]outcome.Move{{Cluster: "a", From: 1, To: 2}})
+	want := snapshot.Worth{Said: "saves", Spends: map[int]evaluate.Offer{1: {Saves: 5, Costs: 4}}, Saved: 8}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(snapshot.Worth{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

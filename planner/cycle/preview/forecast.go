@@ -1,4 +1,4 @@
-package cycle
+package preview
 
 import (
 	"time"
@@ -8,6 +8,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -35,7 +36,7 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
 	}
-	s := snapshotOf(out, &ground.Ground{In: in, Next: out.Next, Fleet: out.Fleet, Pins: out.Pins, Beside: standing.Servers(out.Fleet)})
+	s := snapshot.Of(out, &ground.Ground{In: in, Next: out.Next, Fleet: out.Fleet, Pins: out.Pins, Beside: standing.Servers(out.Fleet)})
 	replicas := len(out.Candidate.Replicas)
 	v := &Forecast{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
 		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.Env().Of(replicas)},
@@ -53,8 +54,8 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	if v.Moves == 0 && v.From.Replicas == v.To.Replicas && !v.Once {
 		return nil
 	}
-	s.asks(v)
-	rates, clusters := ledger.RatesOf(in), s.budget.Of
+	asks(s, v)
+	rates, clusters := ledger.RatesOf(in), s.Budget.Of
 	v.Limited = len(rates) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
 		v.Done, _ = change.When(in.Memory.Changes.Ledger, rates, clusters, in.Now, v.Moves)
@@ -65,16 +66,16 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 }
 
 // asks adds what the mode asks for.
-func (s *snapshot) asks(v *Forecast) {
-	o, next := rolloutOptions(s, change.Balance), s.Next
+func asks(s *snapshot.Snapshot, v *Forecast) {
+	o, next := snapshot.RolloutOptions(s, change.Balance), s.Next
 	rereads := next.Target.Kind == plan.Deployment && v.From.Replicas != v.To.Replicas // its pods read their number once
 	switch v.Mode = o.Mode; o.Mode {
 	case plan.ModeLive:
 		v.PerWave = max(o.MaxMovesPerWave, 1)
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
-		v.Missing = rollout.Missing(next, s.seen())
-		if unsaid := rollout.Unsaid(s.seen()); unsaid != "" && s.In.Observed.Known {
+		v.Missing = rollout.Missing(next, s.Seen())
+		if unsaid := rollout.Unsaid(s.Seen()); unsaid != "" && s.In.Observed.Known {
 			v.Missing = append(v.Missing, unsaid)
 		}
 	case plan.ModeX0Y:

@@ -1,4 +1,4 @@
-package cycle
+package proposal
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/sizing"
+	"ballast/planner/cycle/snapshot"
 )
 
 // leaveOut takes the moves to some replicas out of a division, and with them those to the replicas that clusters then do not leave. So
@@ -33,10 +34,10 @@ func leaveOut(of map[string]int, moves []outcome.Move, to map[int]string) (kept 
 
 // withRoom is a division without the moves to replicas that cannot receive, and why those wait; empty: none does. A number of replicas
 // that a person wrote waits for no growth that the rules of change hold back.
-func withRoom(s *snapshot, of map[string]int, asked bool) (kept map[string]int, waits string) {
+func withRoom(s *snapshot.Snapshot, of map[string]int, asked bool) (kept map[string]int, waits string) {
 	full := map[int]string{}
 	if !asked {
-		maps.Copy(full, s.ungrown)
+		maps.Copy(full, s.Ungrown)
 	}
 	for replica, is := range sizing.Cramped(s.In) {
 		if is {

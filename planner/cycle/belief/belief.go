@@ -1,4 +1,5 @@
-package cycle
+// Package belief is what a cycle begins from where a plan or a past was lost, or is not to be believed.
+package belief
 
 import (
 	"maps"
@@ -21,8 +22,8 @@ const (
 
 func PlanFaults() []string { return []string{PlanForeign, PlanBroken, PlanOlder} }
 
-// planFaultProblem tells people of it.
-func planFaultProblem(kind string) problem.Problem {
+// PlanFaultProblem tells people of it.
+func PlanFaultProblem(kind string) problem.Problem {
 	message := map[string]string{
 		PlanForeign: "the plan that stood in the ConfigMap was written by nobody of this installation (its MAC is missing or wrong): a forgery, or a backup" +
 			" from elsewhere; the newest own plan is written over it. See who wrote it with `ballast audit`, and take the right to write the ConfigMap from who should not have it",
@@ -32,9 +33,9 @@ func planFaultProblem(kind string) problem.Problem {
 	return problem.Problem{Phase: problem.PhaseStore, Kind: kind, Message: message}
 }
 
-// withinBounds is a plan that was read, with every number within what the configuration allows or what stands already:
+// WithinBounds is a plan that was read, with every number within what the configuration allows or what stands already:
 // a number beyond both was never decided. Only our own x0y stops every replica.
-func withinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan {
+func WithinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan {
 	rows := p.Clusters
 	p.Clusters = nil
 	p = p.Clone()
@@ -101,14 +102,14 @@ func boundedEnv(env, most int, w discover.Workload) int {
 	return min(max(env, 0), max(most, standing.ControllerReplicas(w)))
 }
 
-// putBack is the reason of a plan that takes the place of one that was lost or is not believed.
-func putBack(fault string) string {
+// PutBack is the reason of a plan that takes the place of one that was lost or is not believed.
+func PutBack(fault string) string {
 	return "put back the last plan, which was " + map[string]string{"": "deleted", PlanForeign: "overwritten by a foreign one",
 		PlanBroken: "broken", PlanOlder: "overwritten by an older one"}[fault]
 }
 
-// firstPlan is the fleet as it is: it moves nothing and scales nothing.
-func firstPlan(in input.Inputs) plan.Plan {
+// FirstPlan is the fleet as it is: it moves nothing and scales nothing.
+func FirstPlan(in input.Inputs) plan.Plan {
 	return plan.Plan{
 		Mode:               in.Config.Mode,
 		Target:             standing.TargetOf(in.Workload),
