@@ -19,6 +19,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -107,7 +108,7 @@ func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
 	b.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
 	dead := -1
 	l := b.newLoop()
-	l.Observe = func(context.Context, controller.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) {
+	l.Observe = func(context.Context, controller.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
 		o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true}}
 		for r := range 3 {
 			if r != dead {

@@ -16,7 +16,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/status"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -52,7 +52,7 @@ func (r *crashRun) lead() {
 		Applier:    apply.New(apply.Options{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
 		NewFetcher: r.fetcher,
 		Probe:      r.probe,
-		Observe: func(_ context.Context, _ controller.Fetcher, _ discover.Workload, fleet discover.Fleet) (input.Observed, []ownership.PodReport) {
+		Observe: func(_ context.Context, _ controller.Fetcher, _ discover.Workload, fleet discover.Fleet) (input.Observed, []scrape.PodReport) {
 			if l.dead || r.faults.away(r.clock.Now()) {
 				return input.Observed{Trouble: []string{"the pods cannot be listed"}}, nil
 			}

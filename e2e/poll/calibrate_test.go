@@ -58,7 +58,7 @@ func (u *used) add(family, suffix, labels string, value float64, at time.Time) {
 // each is one series, a sample a minute.
 func (u *used) each(family, suffix, labels string, value func(at time.Time, minutes float64) (float64, bool)) {
 	from := now.Add(-8 * time.Hour)
-	for at := from; !at.After(now); at = at.Add(scrape) {
+	for at := from; !at.After(now); at = at.Add(scrapeEvery) {
 		if v, ok := value(at, at.Sub(from).Minutes()); ok {
 			u.add(family, suffix, labels, v, at)
 		}

@@ -16,7 +16,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/telemetry"
 )
@@ -51,7 +51,7 @@ func TestWhatFailsWithoutEndingACycleIsCounted(t *testing.T) {
 	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
 		Log: logr.Discard(), Clock: clock,
 		Emit: func(discover.Workload, ...telemetry.Event) {},
-		Observe: func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) {
+		Observe: func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
 			return input.Observed{Trouble: trouble}, nil
 		}})
 	counted := func(phase string) float64 { return testutil.ToFloat64(l.Metrics.Work.Errors.WithLabelValues(phase)) }

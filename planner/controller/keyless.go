@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"ballast/planner/apply"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
@@ -51,7 +51,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
 		return err
 	}
-	next, stopped := cycle.BringBack(*claimed.Plan, in)
+	next, stopped := belief.BringBack(*claimed.Plan, in)
 	if stopped {
 		next.Target = standing.TargetOf(in.Workload)
 		written, err := l.Store.WritePlan(ctx, base, next, 0, store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
@@ -96,7 +96,7 @@ func (l *Loop) goesBackUnwritten(in input.Inputs, base store.Snapshot, failed er
 	if held || !stands.StopsAll() {
 		return
 	}
-	next, stopped := cycle.BringBack(*stands, in)
+	next, stopped := belief.BringBack(*stands, in)
 	if !stopped {
 		return
 	}

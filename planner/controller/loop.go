@@ -24,7 +24,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/installation"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/size/inputs"
@@ -39,12 +39,12 @@ type Options struct {
 	Store       *store.Store
 	Applier     *apply.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, probe.Held) probe.Result                                                            // whether the webhooks hold the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                             // nil: never asked
-	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                      // nil: never asked
-	Resizes     func(context.Context) (bool, error)                                                                       // whether the API server has pods/resize; nil: never asked
-	Surround    func(context.Context, plan.Target, inputs.Wants) (inputs.Surroundings, error)                             // what size rules read beside loads; nil: never asked
+	Probe       func(context.Context, probe.Held) probe.Result                                                         // whether the webhooks hold the plan; nil: never asked
+	Observe     func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) // the pods; nil: nothing is known of them
+	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                          // nil: never asked
+	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                   // nil: never asked
+	Resizes     func(context.Context) (bool, error)                                                                    // whether the API server has pods/resize; nil: never asked
+	Surround    func(context.Context, plan.Target, inputs.Wants) (inputs.Surroundings, error)                          // what size rules read beside loads; nil: never asked
 	Emit        func(discover.Workload, ...telemetry.Event)
 	Metrics     *telemetry.Metrics
 	Log         logr.Logger

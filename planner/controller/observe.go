@@ -14,6 +14,8 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/telemetry"
 )
 
@@ -22,7 +24,7 @@ import (
 // many Applications each server has, by a listing of at most that age, and when that was so.
 type Observer struct {
 	Reader client.Reader
-	Scrape *ownership.Scraper
+	Scrape *scrape.Scraper
 	Count  func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error)
 	Clock  clock.PassiveClock
 }
@@ -32,9 +34,9 @@ type Observer struct {
 // no Prometheus is asked.
 func (o *Observer) Observe(
 	ctx context.Context, f Fetcher, w discover.Workload, fleet discover.Fleet,
-) (input.Observed, []ownership.PodReport) {
+) (input.Observed, []scrape.PodReport) {
 	now := o.Clock.Now()
-	controllers, err := ownership.List(ctx, o.Reader, standing.TargetOf(w), w.UID, now)
+	controllers, err := podlist.List(ctx, o.Reader, standing.TargetOf(w), w.UID, now)
 	if err != nil {
 		return input.Observed{Trouble: []string{err.Error()}}, nil
 	}
@@ -44,7 +46,7 @@ func (o *Observer) Observe(
 		alone = ""
 		o.askAgain(ctx, f, controllers.Pods, reports)
 	}
-	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
+	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: scrape.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
 	if controllers.Dynamic {
 		seen.Slots = controllers.Slots(w.Replicas, now)
 	}
@@ -64,7 +66,7 @@ const countedFor = 10 * time.Minute
 
 // reported joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last
 // Application may have been deleted since.
-func (o *Observer) reported(ctx context.Context, namespace string, reports []ownership.PodReport, fleet discover.Fleet) (ownership.Observation, error) {
+func (o *Observer) reported(ctx context.Context, namespace string, reports []scrape.PodReport, fleet discover.Fleet) (ownership.Observation, error) {
 	if o.Count == nil {
 		return ownership.Join(reports, fleet, nil), nil
 	}
@@ -83,8 +85,8 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []own
 }
 
 // askAgain asks Prometheus about the pods that did not answer.
-func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Controller, reports []ownership.PodReport) {
-	var silent []ownership.Controller
+func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []podlist.Controller, reports []scrape.PodReport) {
+	var silent []podlist.Controller
 	at := map[string]int{}
 	for i, r := range reports {
 		if r.Running && !r.Answered() {
@@ -95,7 +97,7 @@ func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Con
 	if len(silent) == 0 {
 		return
 	}
-	for _, r := range ownership.Ask(ctx, f, silent, o.Clock.Now()) {
+	for _, r := range scrape.Ask(ctx, f, silent, o.Clock.Now()) {
 		if i := at[r.Name]; r.Answered() {
 			reports[i] = r
 		}
@@ -106,7 +108,7 @@ func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Con
 const maxReconciles = 1 << 53
 
 // workOf is what each replica did, by server.
-func workOf(reports []ownership.PodReport) map[int]input.ServerWork {
+func workOf(reports []scrape.PodReport) map[int]input.ServerWork {
 	work := map[int]input.ServerWork{}
 	for _, r := range reports {
 		if !r.Answered() || r.Replica < 0 || r.Terminating {
@@ -124,7 +126,7 @@ func workOf(reports []ownership.PodReport) map[int]input.ServerWork {
 }
 
 // observe looks at the pods, if anything is there to look with.
-func (a *asker) observe(ctx context.Context, f Fetcher, in input.Inputs) (input.Observed, []ownership.PodReport) {
+func (a *asker) observe(ctx context.Context, f Fetcher, in input.Inputs) (input.Observed, []scrape.PodReport) {
 	if a.Observe == nil {
 		return input.Observed{}, nil
 	}

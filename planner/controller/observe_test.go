@@ -20,6 +20,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -32,10 +33,10 @@ func TestWhatNobodyHasIsCountedAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	away := errors.New("the API server is away")
-	shows := func(apps int) []ownership.PodReport {
-		r := ownership.PodReport{SampledAt: epoch, Servers: map[string]ownership.ServerReport{server("c000"): {Apps: apps}}}
+	shows := func(apps int) []scrape.PodReport {
+		r := scrape.PodReport{SampledAt: epoch, Servers: map[string]scrape.ServerReport{server("c000"): {Apps: apps}}}
 		r.Ready = true
-		return []ownership.PodReport{r}
+		return []scrape.PodReport{r}
 	}
 	type answer struct {
 		Apps    int
@@ -98,7 +99,7 @@ func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
 		b = b.WithObjects(pod)
 	}
 	o := Observer{Reader: b.Build(), Clock: clocktesting.NewFakePassiveClock(epoch),
-		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: answersOnly("10.0.0.1:8082")}})}
+		Scrape: scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: answersOnly("10.0.0.1:8082")}})}
 	w := discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller", Replicas: 2}
 	seen, _ := o.Observe(t.Context(), &countingPrometheus{}, w, discover.Fleet{})
 

@@ -3,7 +3,7 @@ package controller
 import (
 	"errors"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -22,11 +22,11 @@ func Judge(doc plan.Document, newest *plan.Plan) (inForce, last *plan.Plan, faul
 func planFault(doc plan.Document, inForce *plan.Plan) string {
 	switch {
 	case errors.Is(doc.PlanErr, store.ErrForeign):
-		return cycle.PlanForeign
+		return belief.PlanForeign
 	case doc.PlanErr != nil:
-		return cycle.PlanBroken
+		return belief.PlanBroken
 	case doc.Plan != nil && inForce == nil:
-		return cycle.PlanOlder
+		return belief.PlanOlder
 	}
 	return ""
 }

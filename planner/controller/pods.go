@@ -8,7 +8,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
 	"ballast/planner/telemetry"
@@ -23,7 +23,7 @@ func (l *Loop) askPods(ctx context.Context, in *input.Inputs) {
 	l.phase = telemetry.PhaseFetch
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
 	if !observed.Known && len(observed.Trouble) > 0 {
-		reports = []ownership.PodReport{{Err: observed.Trouble[0]}}
+		reports = []scrape.PodReport{{Err: observed.Trouble[0]}}
 	}
 	now := l.Clock.Now()
 	window := &l.archive.window
@@ -37,7 +37,7 @@ func (l *Loop) askPods(ctx context.Context, in *input.Inputs) {
 }
 
 // ownersOf is which pod reconciles which server, by the reports, as ownerMetric asks a Prometheus.
-func ownersOf(reports []ownership.PodReport) poll.Fetched {
+func ownersOf(reports []scrape.PodReport) poll.Fetched {
 	owners := poll.Fetched{Metric: ownerMetric().ID}
 	for _, r := range reports {
 		for server, shown := range r.Servers {

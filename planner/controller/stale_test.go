@@ -12,7 +12,8 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/telemetry"
 )
 
@@ -38,10 +39,10 @@ func TestPeopleAreToldOnceOfWhatCannotBePacked(t *testing.T) {
 
 // TestWhatPodsSayTheyDidIsBounded, of two pods of a replica, too.
 func TestWhatPodsSayTheyDidIsBounded(t *testing.T) {
-	most := map[string]ownership.ServerReport{"https://a": {Reconciles: math.MaxFloat64, Seconds: math.MaxFloat64}}
-	got := workOf([]ownership.PodReport{
-		{Controller: ownership.Controller{Pod: observed.Pod{Name: "a"}}, Servers: most},
-		{Controller: ownership.Controller{Pod: observed.Pod{Name: "b"}}, Servers: most},
+	most := map[string]scrape.ServerReport{"https://a": {Reconciles: math.MaxFloat64, Seconds: math.MaxFloat64}}
+	got := workOf([]scrape.PodReport{
+		{Controller: podlist.Controller{Pod: observed.Pod{Name: "a"}}, Servers: most},
+		{Controller: podlist.Controller{Pod: observed.Pod{Name: "b"}}, Servers: most},
 	})
 	if diff := cmp.Diff(map[int]input.ServerWork{0: {"https://a": {Reconciles: 2 * maxReconciles, Seconds: math.MaxFloat64}}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

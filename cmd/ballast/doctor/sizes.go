@@ -12,7 +12,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 )
 
@@ -48,7 +48,7 @@ func (t podTemplate) restarts() (names []string) {
 
 // size is what a pod of the template asks for.
 func (t podTemplate) size() plan.PodSize {
-	return ownership.PodSize(&corev1.Pod{Spec: t.spec}, t.controller())
+	return podlist.PodSize(&corev1.Pod{Spec: t.spec}, t.controller())
 }
 
 // hasResize is whether the API server has pods/resize; nil where that could not be seen.

@@ -16,7 +16,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
 )
@@ -54,7 +54,7 @@ func (unasked) RoundTrip(*http.Request) (*http.Response, error) {
 func lookAtPods(ctx context.Context, c client.Client, prometheus controller.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
 	looks := controller.Observer{Reader: c, Clock: clock.RealClock{},
-		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: unasked{}}})}
+		Scrape: scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: unasked{}}})}
 	seen, _ := looks.Observe(ctx, prometheus, in.Workload, fleet)
 	if len(seen.Trouble) > 0 {
 		say.To(progress, "note: not all that a leader sees of the pods is known: %s\n", say.Listed(seen.Trouble))

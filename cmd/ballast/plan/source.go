@@ -14,6 +14,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/discover"
 )
 
@@ -32,7 +33,7 @@ func (s *Source) Gather(ctx context.Context, cmd *cobra.Command, progress io.Wri
 func (s *Source) Runs(answer func() error) error { return s.guarded(answer) }
 
 // Ahead says in a line or two how a forecast would come about.
-func Ahead(w io.Writer, a cycle.Forecast, in input.Inputs) { writeAhead(w, a, in.Now) }
+func Ahead(w io.Writer, a preview.Forecast, in input.Inputs) { writeAhead(w, a, in.Now) }
 
 // MayCarry says what a replica may carry, or is known to.
 func MayCarry(w io.Writer, l *cycle.Line) { writeLine(w, l) }

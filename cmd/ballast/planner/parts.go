@@ -27,6 +27,7 @@ import (
 	"ballast/planner/installation"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/probe"
@@ -80,7 +81,7 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 
 // newObserver asks the application-controllers' pods for what they own.
 func (a *plannerApp) newObserver(n *nudge.Nudger) *controller.Observer {
-	return &controller.Observer{Reader: a.reader, Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
+	return &controller.Observer{Reader: a.reader, Scrape: scrape.NewScraper(scrape.Options{}), Clock: clock.RealClock{},
 		Count: func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
 			destinations := make([]nudge.Destination, len(fleet.Clusters))
 			for i, c := range fleet.Clusters {
