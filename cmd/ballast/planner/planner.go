@@ -41,6 +41,7 @@ import (
 	"ballast/planner/config/configfile"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
@@ -361,7 +362,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 	nudger := a.newNudger()
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.reader, Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
-	return controller.NewLoop(controller.Options{
+	return controller.NewLoop(wiring.Options{
 		Config: a.config.Current,
 		Reader: a.manager.GetClient(),
 		Store:  st,
