@@ -1,4 +1,5 @@
-package rollout
+// Package readiness says what a fleet lacks for a rollout in mode live, and what that holds the env at.
+package readiness
 
 import (
 	"fmt"
@@ -48,13 +49,13 @@ func EnvLacks(p plan.Plan, seen observed.State) []string {
 // envStays reports whether the env is the one that mode live holds for good, in the plan and in the workload. A
 // Deployment's pods read their number of replicas.
 func envStays(p plan.Plan, w *observed.Workload) bool {
-	held := p.Target.Kind != plan.Deployment && p.ControllerReplicas == liveEnv(p, p.Replicas)
+	held := p.Target.Kind != plan.Deployment && p.ControllerReplicas == LiveEnv(p, p.Replicas)
 	return held && w.Count().ControllerReplicas == p.ControllerReplicas
 }
 
 // lacking is what is missing of those Secrets.
 func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (missing []string) {
-	after := plan.Count{Replicas: p.Replicas, ControllerReplicas: liveEnv(p, p.Replicas)} // every live rollout begins with that env
+	after := plan.Count{Replicas: p.Replicas, ControllerReplicas: LiveEnv(p, p.Replicas)} // every live rollout begins with that env
 	limit := after.Reach(p.Target.Kind)
 	for _, s := range seen.Sorted() {
 		if why := lacks(s, limit); why != "" && !s.Skip && of(s) {
@@ -104,4 +105,13 @@ func lacks(s observed.Secret, limit int) string {
 		return fmt.Sprintf("immutable Secret %q %s: delete it and create it again with one from 0 to %d, or without immutable", s.Name, what, limit-1)
 	}
 	return fmt.Sprintf("Secret %q %s: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays", s.Name, what)
+}
+
+// LiveEnv is what mode live holds the env at: with every Secret explicit, an env at the largest number of replicas that
+// may ever be never changes again, and so scaling restarts nothing. A Deployment has none.
+func LiveEnv(now plan.Plan, replicas int) int {
+	if now.Target.Kind == plan.Deployment {
+		return now.ControllerReplicas
+	}
+	return max(now.MaxReplicas, now.ControllerReplicas, replicas)
 }

@@ -1,4 +1,4 @@
-package rollout
+package wave
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // TestAWaveKeepsToTheMemory: what arrives counts before what leaves, and what exceeds a replica's memory goes last, and alone.
@@ -17,22 +18,22 @@ func TestAWaveKeepsToTheMemory(t *testing.T) {
 		for range 3 {
 			d.inUse = append(d.inUse, plan.Bytes(rapid.IntRange(0, 12).Draw(t, "in use")))
 		}
-		var free []unit
+		var free []Unit
 		for i := range rapid.IntRange(1, 6).Draw(t, "units") {
-			u := unit{Unit: placement.Unit{Names: []string{string(rune('a' + i))}, Home: rapid.IntRange(0, 2).Draw(t, "to")}, connected: true}
+			u := Unit{Unit: placement.Unit{Names: []string{string(rune('a' + i))}, Home: rapid.IntRange(0, 2).Draw(t, "to")}, connected: true}
 			u.Load, u.Memory = plan.Load(rapid.IntRange(1, 9).Draw(t, "load")), plan.Bytes(rapid.IntRange(0, 6).Draw(t, "takes"))
 			u.from = (u.Home + 1) % 3
 			free = append(free, u)
 		}
 		for first := true; len(free) > 0; first = false {
-			i := d.next(free, first, 100, func(unit) bool { return true })
+			i := d.next(free, first, 100, func(Unit) bool { return true })
 			if i < 0 {
 				break
 			}
 			u := free[i]
 			free = slices.Delete(free, i, i+1)
 			lacks, before := d.lacks(u), d.inUse[u.Home]
-			if lacks > 0 && (!first || slices.ContainsFunc(free, func(other unit) bool { return d.lacks(other) < lacks })) {
+			if lacks > 0 && (!first || slices.ContainsFunc(free, func(other Unit) bool { return d.lacks(other) < lacks })) {
 				t.Fatalf("%+v goes, and lacks %d, the first: %v, beside %+v", u, lacks, first, free)
 			}
 			d.take(u)
@@ -51,12 +52,12 @@ func TestAWaveKeepsToTheMemory(t *testing.T) {
 
 // TestWhatARowTakesIsInUse: by the rows, and nothing where nobody knows the memory.
 func TestWhatARowTakesIsInUse(t *testing.T) {
-	o := Options{Memory: 10, Bytes: map[string]plan.Bytes{"a": 1, "b": 2, "c": 3}}
-	c := newTransition(ground{p: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 1}), o: o}).waves
+	o := basis.Options{Memory: 10, Bytes: map[string]plan.Bytes{"a": 1, "b": 2, "c": 3}}
+	c := Chooser{Basis: &basis.Basis{Plan: plan.Plan{Clusters: map[string]plan.Row{"a": {Replica: 0}, "b": {Replica: 1}, "c": {Replica: 1}}}, Options: o}}
 	if got := c.inUse(3); !slices.Equal(got, []plan.Bytes{1, 5, 0}) {
 		t.Errorf("%v", got)
 	}
-	c.o.Memory = 0
+	c.Options.Memory = 0
 	if got := c.inUse(3); got != nil {
 		t.Errorf("%v", got)
 	}
