@@ -25,6 +25,7 @@ import (
 	"ballast/planner/controller/gather"
 	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/installation"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
@@ -68,7 +69,7 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (wiring.Fetcher, e
 func (a *plannerApp) newNudger() *nudge.Nudger {
 	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.reader, Clock: clock.RealClock{},
 		Own: func(ctx context.Context) (string, bool, error) {
-			_, w, err := discover.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target, &plan.Plan{Target: a.target})
+			_, w, err := workload.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target, &plan.Plan{Target: a.target})
 			if err != nil || w.ApplicationNamespaces == nil {
 				return "", false, err
 			}

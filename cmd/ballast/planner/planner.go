@@ -43,6 +43,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -257,7 +258,7 @@ func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) 
 		return err
 	}
 	want := a.config.Current().Target
-	if a.target, a.found, err = discover.FindTarget(ctx, workloads{c, want, of}, want, of); err != nil {
+	if a.target, a.found, err = workload.FindTarget(ctx, workloads{c, want, of}, want, of); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}
@@ -395,7 +396,7 @@ func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
 	changed := toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { a.loop.Changed() },
 		UpdateFunc: func(before, after any) {
-			if discover.Differ(before, after) {
+			if workload.Differ(before, after) {
 				a.loop.Changed()
 			}
 		},

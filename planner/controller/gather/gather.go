@@ -15,6 +15,7 @@ import (
 	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -52,7 +53,7 @@ func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known di
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, err
 	}
-	_, w, err := discover.FindTarget(ctx, r, c.Target, of)
+	_, w, err := workload.FindTarget(ctx, r, c.Target, of)
 	return in, w, err
 }
 

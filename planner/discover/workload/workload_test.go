@@ -1,6 +1,7 @@
-package discover
+package workload
 
 import (
+	"ballast/planner/discover"
 	"encoding/json"
 	"github.com/google/go-cmp/cmp"
 	"os"
@@ -11,7 +12,7 @@ import (
 
 // TestFindContainer reads the table of plan.FindController as a workload's pod template.
 func TestFindContainer(t *testing.T) {
-	text, err := os.ReadFile("../plan/testdata/containers.json")
+	text, err := os.ReadFile("../../plan/testdata/containers.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +56,9 @@ func TestEntriesOfOneVariable(t *testing.T) {
 	said := func(values ...string) corev1.Container {
 		var c corev1.Container
 		for _, v := range values {
-			e := corev1.EnvVar{Name: EnvReplicas, Value: v}
+			e := corev1.EnvVar{Name: discover.EnvReplicas, Value: v}
 			if v == "ref" {
-				e = corev1.EnvVar{Name: EnvReplicas, ValueFrom: &corev1.EnvVarSource{}}
+				e = corev1.EnvVar{Name: discover.EnvReplicas, ValueFrom: &corev1.EnvVarSource{}}
 			}
 			c.Env = append(c.Env, corev1.EnvVar{Name: "OTHER", Value: "9"}, e)
 		}
@@ -86,8 +87,8 @@ func TestEntriesOfOneVariable(t *testing.T) {
 		"one, and what is loaded":  {loaded(said("4")), reading{"4", true, false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			value, set := env(tc.c, EnvReplicas)
-			if diff := cmp.Diff(tc.want, reading{value, set, mixed(tc.c, EnvReplicas), elsewhere(tc.c, EnvReplicas)}); diff != "" {
+			value, set := env(tc.c, discover.EnvReplicas)
+			if diff := cmp.Diff(tc.want, reading{value, set, mixed(tc.c, discover.EnvReplicas), elsewhere(tc.c, discover.EnvReplicas)}); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -1,4 +1,4 @@
-package discover
+package workload
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -23,17 +24,17 @@ var errUnseen = errors.New("it stands in no ConfigMap that can be read")
 
 // follow reads what the container's variables refer to. A Deployment of which nobody can say whether its clusters are distributed
 // dynamically counts with a number that cannot be seen: its pods say who has which cluster.
-func (w *Workload) follow(ctx context.Context, r client.Reader, c corev1.Container) (err error) {
+func follow(ctx context.Context, r client.Reader, w *discover.Workload, c corev1.Container) (err error) {
 	if w.EnvUnknown {
-		if w.EnvSaid, err = said(ctx, r, w.Namespace, c, EnvReplicas); err != nil {
+		if w.EnvSaid, err = said(ctx, r, w.Namespace, c, discover.EnvReplicas); err != nil {
 			return err
 		}
 	}
-	_, written := setting(c, flagDynamic, EnvDynamic)
-	if w.Kind != plan.Deployment || written || !elsewhere(c, EnvDynamic) {
+	_, written := setting(c, flagDynamic, discover.EnvDynamic)
+	if w.Kind != plan.Deployment || written || !elsewhere(c, discover.EnvDynamic) {
 		return nil
 	}
-	dynamic, err := said(ctx, r, w.Namespace, c, EnvDynamic)
+	dynamic, err := said(ctx, r, w.Namespace, c, discover.EnvDynamic)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 			return "", errUnseen
 		}
 		ref := e.ValueFrom.ConfigMapKeyRef
-		data, err := readConfigMap(ctx, r, namespace, ref.Name)
+		data, err := discover.ReadConfigMap(ctx, r, namespace, ref.Name)
 		value, found := data[ref.Key]
 		if required := !ptr.Deref(ref.Optional, false); err == nil && !found && required {
 			err = errUnseen // a pod that starts now does not run; those that run started with a value
@@ -81,7 +82,7 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 		case source.ConfigMapRef == nil:
 			return "", errUnseen
 		}
-		data, err := readConfigMap(ctx, r, namespace, source.ConfigMapRef.Name)
+		data, err := discover.ReadConfigMap(ctx, r, namespace, source.ConfigMapRef.Name)
 		if err != nil {
 			return "", err
 		}

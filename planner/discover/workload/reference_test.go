@@ -1,4 +1,4 @@
-package discover
+package workload
 
 import (
 	"context"
@@ -16,11 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
 func keyRef(name, key string, optional *bool) corev1.EnvVar {
-	return corev1.EnvVar{Name: EnvReplicas, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+	return corev1.EnvVar{Name: discover.EnvReplicas, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key, Optional: optional}}}
 }
 
@@ -34,8 +35,8 @@ func secretSource() corev1.EnvFromSource {
 
 // TestWhatAReferenceSays is what the kubelet would give a pod that starts now.
 func TestWhatAReferenceSays(t *testing.T) {
-	five := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "five"}, Data: map[string]string{EnvReplicas: "5", "n": "7", "REPLICAS": "9"}}
-	three := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "three"}, Data: map[string]string{EnvReplicas: "3"}}
+	five := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "five"}, Data: map[string]string{discover.EnvReplicas: "5", "n": "7", "REPLICAS": "9"}}
+	three := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "three"}, Data: map[string]string{discover.EnvReplicas: "3"}}
 	many := make([]corev1.EnvFromSource, mostSources+1)
 	for i := range many {
 		many[i] = configMapSource("none-"+strconv.Itoa(i), "")
@@ -48,9 +49,9 @@ func TestWhatAReferenceSays(t *testing.T) {
 		"a key that is not there":      {corev1.Container{Env: []corev1.EnvVar{keyRef("five", "m", nil)}}, nil},
 		"an optional one":              {corev1.Container{Env: []corev1.EnvVar{keyRef("five", "m", ptr.To(true))}}, ptr.To("")},
 		"of no ConfigMap":              {corev1.Container{Env: []corev1.EnvVar{keyRef("six", "n", ptr.To(true))}}, ptr.To("")},
-		"the last entry":               {corev1.Container{Env: []corev1.EnvVar{keyRef("three", EnvReplicas, nil), keyRef("five", "n", nil)}}, ptr.To("7")},
-		"another variable":             {corev1.Container{Env: []corev1.EnvVar{{Name: EnvReplicas, Value: "$(N)"}}}, nil},
-		"a field":                      {corev1.Container{Env: []corev1.EnvVar{{Name: EnvReplicas, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}}, nil},
+		"the last entry":               {corev1.Container{Env: []corev1.EnvVar{keyRef("three", discover.EnvReplicas, nil), keyRef("five", "n", nil)}}, ptr.To("7")},
+		"another variable":             {corev1.Container{Env: []corev1.EnvVar{{Name: discover.EnvReplicas, Value: "$(N)"}}}, nil},
+		"a field":                      {corev1.Container{Env: []corev1.EnvVar{{Name: discover.EnvReplicas, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}}, nil},
 		"envFrom":                      {corev1.Container{EnvFrom: []corev1.EnvFromSource{configMapSource("five", "")}}, ptr.To("5")},
 		"the last envFrom":             {corev1.Container{EnvFrom: []corev1.EnvFromSource{configMapSource("five", ""), configMapSource("three", "")}}, ptr.To("3")},
 		"with a prefix":                {corev1.Container{EnvFrom: []corev1.EnvFromSource{configMapSource("five", "ARGOCD_CONTROLLER_")}}, ptr.To("9")},
@@ -62,11 +63,11 @@ func TestWhatAReferenceSays(t *testing.T) {
 		"too many":                     {corev1.Container{EnvFrom: many}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := said(t.Context(), fake.NewClientBuilder().WithObjects(five, three).Build(), "argocd", test.container, EnvReplicas)
+			got, err := said(t.Context(), fake.NewClientBuilder().WithObjects(five, three).Build(), "argocd", test.container, discover.EnvReplicas)
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if !elsewhere(test.container, EnvReplicas) {
+			if !elsewhere(test.container, discover.EnvReplicas) {
 				t.Error("its value is taken to stand in the template")
 			}
 		})
@@ -80,7 +81,7 @@ func TestAReferenceThatMayNotBeReadIsUnknown(t *testing.T) {
 		r := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return of
 		}})
-		got, err := said(t.Context(), r, "argocd", corev1.Container{Env: []corev1.EnvVar{keyRef("five", "n", nil)}}, EnvReplicas)
+		got, err := said(t.Context(), r, "argocd", corev1.Container{Env: []corev1.EnvVar{keyRef("five", "n", nil)}}, discover.EnvReplicas)
 		if got != nil || (err != nil) != fails {
 			t.Errorf("of %v it gives %v, %v", of, got, err)
 		}
@@ -92,7 +93,7 @@ func TestADeploymentsSwitchByReference(t *testing.T) {
 	switches := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "switches"}, Data: map[string]string{"on": "true", "off": "false"}}
 	by := func(key string) corev1.Container {
 		e := keyRef("switches", key, nil)
-		e.Name = EnvDynamic
+		e.Name = discover.EnvDynamic
 		return corev1.Container{Env: []corev1.EnvVar{e}}
 	}
 	flagged := by("none")
@@ -105,16 +106,16 @@ func TestADeploymentsSwitchByReference(t *testing.T) {
 		"on":                            {by("on"), plan.Deployment, true, false},
 		"off, which pods may not know":  {by("off"), plan.Deployment, false, true},
 		"a key that nobody has":         {by("none"), plan.Deployment, false, true},
-		"another variable":              {corev1.Container{Env: []corev1.EnvVar{{Name: EnvDynamic, Value: "$(X)"}}}, plan.Deployment, false, true},
+		"another variable":              {corev1.Container{Env: []corev1.EnvVar{{Name: discover.EnvDynamic, Value: "$(X)"}}}, plan.Deployment, false, true},
 		"a Secret may have it":          {corev1.Container{EnvFrom: []corev1.EnvFromSource{secretSource()}}, plan.Deployment, false, true},
 		"the command line has the word": {flagged, plan.Deployment, true, false},
 		"a StatefulSet does not ask":    {by("none"), plan.StatefulSet, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.container.Name = "c"
-			w, err := found{workload: Workload{Kind: test.kind, Namespace: "argocd"}, object: &corev1.Pod{}, pod: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{test.container}}}}.read("c", nil)
+			w, err := found{workload: discover.Workload{Kind: test.kind, Namespace: "argocd"}, object: &corev1.Pod{}, pod: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{test.container}}}}.read("c", nil)
 			if err == nil {
-				err = w.follow(t.Context(), fake.NewClientBuilder().WithObjects(switches).Build(), test.container)
+				err = follow(t.Context(), fake.NewClientBuilder().WithObjects(switches).Build(), &w, test.container)
 			}
 			if err != nil || w.DynamicDistribution != test.dynamic || w.EnvUnknown != test.unknown {
 				t.Errorf("dynamic %t, unknown %t, %v; want %t, %t", w.DynamicDistribution, w.EnvUnknown, err, test.dynamic, test.unknown)
