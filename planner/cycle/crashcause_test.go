@@ -15,7 +15,7 @@ import (
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // What the runs of crash_test.go found in the core, each by itself.
@@ -57,7 +57,7 @@ func TestAFailoverAndADrainStopAndRestartNobody(t *testing.T) {
 					t.Errorf("%s: mode %s, restart %t", cause, o.Mode, o.RolloutRestart)
 				}
 			}
-			want := rollout.Options{Mode: snapshot.ModeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
+			want := basis.Options{Mode: snapshot.ModeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
 			if o := snapshot.RolloutOptions(s, change.Balance); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
 				t.Errorf("balance: mode %s, restart %t", o.Mode, o.RolloutRestart)
 			}

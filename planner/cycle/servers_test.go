@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // of are the clusters that the plan has on a replica, without the twins that a test added.
@@ -193,7 +194,7 @@ func TestTheBudgetCountsServers(t *testing.T) {
 					to[name] = (row.Replica + 1) % a.Next.Replicas
 				}
 			}
-			next, err := rollout.Begin(a.Next, *snapshot.Of(c.Out, a.Ground).WantOf(a.Next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
+			next, err := rollout.Begin(a.Next, *snapshot.Of(c.Out, a.Ground).WantOf(a.Next.Replicas, to), basis.Options{Mode: "default"}, w.in.Now)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
@@ -152,7 +152,7 @@ func writeMetrics(w io.Writer, table measure.Table) {
 		for _, v := range c.Values {
 			total += v
 		}
-		say.To(t, "  %s\t%s\tfleet total %.4g\n", c.ID, controller.Coverage(c), total)
+		say.To(t, "  %s\t%s\tfleet total %.4g\n", c.ID, gather.Coverage(c), total)
 	}
 	t.Flush()
 	say.To(w, "\n")

@@ -11,7 +11,7 @@ import (
 
 	"ballast/cmd/ballast/connect"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/preview"
@@ -72,7 +72,7 @@ func (s *Source) Prepare(ctx context.Context, cmd *cobra.Command, c client.Clien
 	if in.InForce = doc.Plan; in.InForce != nil {
 		in.PlannerUser = in.InForce.PlannerUser
 	}
-	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, discover.Known{}, doc.Plan); err != nil {
+	if in.Discovered, in.Workload, err = gather.Look(ctx, c, cfg, discover.Known{}, doc.Plan); err != nil {
 		return in, connect.ExplainDenied(err, cfg.Target.Namespace)
 	}
 	return in, nil

@@ -20,6 +20,7 @@ import (
 	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
@@ -101,7 +102,7 @@ func (m *PlanMap) StandsWhere(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil || s.Unseen != "" {
 		return s, err
 	}
-	_, w, err := discover.FindTarget(ctx, m, doc.Plan.Target, doc.Plan)
+	_, w, err := workload.FindTarget(ctx, m, doc.Plan.Target, doc.Plan)
 	if apierrors.IsForbidden(err) {
 		s.Unseen = "the workload's settings, by which Argo CD has a cluster without a shard on a replica: list on statefulsets or deployments is needed"
 		return s, nil

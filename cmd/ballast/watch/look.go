@@ -17,6 +17,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
@@ -79,7 +80,7 @@ type watcher struct {
 const listedFor = 2 * time.Minute
 
 func (w *watcher) look(ctx context.Context) (*look, error) {
-	_, workload, err := discover.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
+	_, workload, err := workload.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/readiness"
 )
 
 // Forecast is what it takes to bring the candidate about.
@@ -74,8 +75,8 @@ func asks(s *snapshot.Snapshot, v *Forecast) {
 		v.PerWave = max(o.MaxMovesPerWave, 1)
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
-		v.Missing = rollout.Missing(next, s.Seen())
-		if unsaid := rollout.Unsaid(s.Seen()); unsaid != "" && s.In.Observed.Known {
+		v.Missing = readiness.Missing(next, s.Seen())
+		if unsaid := readiness.Unsaid(s.Seen()); unsaid != "" && s.In.Observed.Known {
 			v.Missing = append(v.Missing, unsaid)
 		}
 	case plan.ModeX0Y:

@@ -3,10 +3,11 @@ package snapshot
 import (
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // Restarts reports whether what is wanted restarts the fleet in that mode.
-func Restarts(s *Snapshot, w *rollout.Proposal, o rollout.Options) bool {
+func Restarts(s *Snapshot, w *rollout.Proposal, o basis.Options) bool {
 	moves := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) > 0
 	switch {
 	case o.Mode == plan.ModeX0Y:

@@ -18,13 +18,14 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // Limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
 // for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all. Where
 // replicas that go restart the others, too, they do so at the end alone, and none of the steps before it is a restart.
-func Limit(s *snapshot.Snapshot, w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []problem.Problem) {
+func Limit(s *snapshot.Snapshot, w *rollout.Proposal, cause change.Cause, o basis.Options) (waits string, told []problem.Problem) {
 	moves := rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})
 	servers := Servers(s, moves)
 	switch {
@@ -132,7 +133,7 @@ func SecretsPin(s *snapshot.Snapshot, p *proposal.Proposed) string {
 }
 
 // For is what a proposal waits for; empty: it may begin.
-func For(s *snapshot.Snapshot, p *proposal.Proposed, o rollout.Options) (kind, waits string, told []problem.Problem) {
+func For(s *snapshot.Snapshot, p *proposal.Proposed, o basis.Options) (kind, waits string, told []problem.Problem) {
 	if until := s.In.Memory.HeldUntil(s.In.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
 		return "HeldOff", fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
 	}
@@ -163,7 +164,7 @@ func restartWaits(s *snapshot.Snapshot, again time.Time) string {
 }
 
 // Refused says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.
-func Refused(s *snapshot.Snapshot, next plan.Plan, o rollout.Options) (kind, why string) {
+func Refused(s *snapshot.Snapshot, next plan.Plan, o basis.Options) (kind, why string) {
 	if room := plan.Room(next); room < 0 {
 		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
 	}
@@ -185,7 +186,7 @@ func Refused(s *snapshot.Snapshot, next plan.Plan, o rollout.Options) (kind, why
 
 // needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a
 // restart.
-func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
+func needsWorkload(now, next plan.Plan, o basis.Options) bool {
 	r := next.Rollout
 	if r == nil {
 		return false
