@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/ownership"
 	"ballast/planner/page"
 	"ballast/planner/plan"
@@ -83,7 +84,7 @@ func (s *Source) clusters(ctx context.Context, c config.PlannerConfig, known dis
 	if err != nil {
 		return err
 	}
-	in, err := discover.ReadInput(ctx, s.Secrets, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
+	in, err := secrets.ReadInput(ctx, s.Secrets, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
 	if err != nil {
 		return err
 	}
