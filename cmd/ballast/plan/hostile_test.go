@@ -15,7 +15,7 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
-	"ballast/cmd/ballast/status"
+	"ballast/cmd/ballast/status/overview"
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
@@ -119,7 +119,7 @@ func TestOddServersAreMaskedInJSON(t *testing.T) {
 	now := compare.InForce(in)
 	for name, print := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
-		"status": func(w io.Writer) error { return say.JSON(w, status.Overview{Replicas: now.Replicas}) },
+		"status": func(w io.Writer) error { return say.JSON(w, overview.Overview{Replicas: now.Replicas}) },
 		"steps":  func(w io.Writer) error { return say.JSON(w, []diff.Step{diff.Nudge{Server: oddServers()[0]}}) },
 	} {
 		t.Run(name, func(t *testing.T) {

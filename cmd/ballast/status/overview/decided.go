@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"fmt"
@@ -27,8 +27,8 @@ type decision struct {
 	Changed  *decisions.Change `json:"changed,omitempty"`
 }
 
-// decidedOf are the last decisions, newest first. The history has the plan in force a little later than its ConfigMap.
-func decidedOf(state steer.State, records []store.Record) []decision {
+// DecidedOf are the last decisions, newest first. The history has the plan in force a little later than its ConfigMap.
+func DecidedOf(state steer.State, records []store.Record) []decision {
 	var list []decision
 	var plans []plan.Plan
 	add := func(p plan.Plan, d decision) {
@@ -61,7 +61,7 @@ func (s *Overview) writeDecisions(w io.Writer) {
 	for _, d := range s.Decisions {
 		at := "when nobody knows"
 		if !d.At.IsZero() {
-			at = fmt.Sprintf("%s (%s ago)", d.At.UTC().Format(time.RFC3339), say.Span(s.now.Sub(d.At)))
+			at = fmt.Sprintf("%s (%s ago)", d.At.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(d.At)))
 		}
 		say.To(w, "  %d  %s  %s\n      %s\n", d.Revision, at, d.changes(), say.OrDash(d.Reason))
 	}

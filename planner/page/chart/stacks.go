@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 )
 
@@ -52,35 +53,35 @@ type Box struct{ X, Y, W, H, Class, Over, Says string }
 // The kinds of boxes, from the bottom up.
 const (
 	boxPlain = iota
-	boxPinned
-	boxLeaving
-	boxCame     // what would be here after its move
-	boxArriving // of a cluster that is elsewhere yet: it adds nothing to what the column carries
+	BoxPinned
+	BoxLeaving
+	BoxCame     // what would be here after its move
+	BoxArriving // of a cluster that is elsewhere yet: it adds nothing to what the column carries
 )
 
-var boxClass = map[int]string{boxPlain: "c", boxPinned: "p", boxLeaving: "l", boxCame: "m", boxArriving: "a"}
+var boxClass = map[int]string{boxPlain: "c", BoxPinned: "p", BoxLeaving: "l", BoxCame: "m", BoxArriving: "a"}
 
 // boxOver are the patterns: upright bars, which show however thin a box is, and hatching. What came or arrives has a dashed edge.
-var boxOver = map[int]string{boxPinned: "bars", boxLeaving: "hatch"}
+var boxOver = map[int]string{BoxPinned: "bars", BoxLeaving: "hatch"}
 
-// item is a cluster in a column.
-type item struct {
-	name string
-	load plan.Load
-	kind int
-	says string
+// Item is a cluster in a column.
+type Item struct {
+	Name string
+	Load plan.Load
+	Kind int
+	Says string
 }
 
-// drawStack draws columns of items, by replica. A capacity of 0 is not known.
-func drawStack(id, title string, columns [][]item, capacity plan.Load, capacitySays string) Stack {
+// DrawStack draws columns of items, by replica. A capacity of 0 is not known.
+func DrawStack(id, title string, columns [][]Item, capacity plan.Load, capacitySays string) Stack {
 	loads := make([]plan.Load, len(columns))
 	top := capacity
 	for i, items := range columns {
 		var high plan.Load
 		for _, it := range items {
-			high = high.Plus(it.load)
-			if it.kind != boxArriving {
-				loads[i] = loads[i].Plus(it.load)
+			high = high.Plus(it.Load)
+			if it.Kind != BoxArriving {
+				loads[i] = loads[i].Plus(it.Load)
 			}
 		}
 		top = max(top, high)
@@ -98,9 +99,9 @@ func drawStack(id, title string, columns [][]item, capacity plan.Load, capacityS
 		c := Column{ID: strconv.Itoa(i), Over: capacity > 0 && loads[i] > capacity}
 		switch {
 		case slot >= roomForWords:
-			c.Load, c.Count = loads[i].Display(), plural(countOf(items), "cluster")
+			c.Load, c.Count = loads[i].Display(), wording.Plural(countOf(items), "cluster")
 		case slot >= roomForFigures:
-			c.Load, c.Count = loads[i].Display(), count(countOf(items))
+			c.Load, c.Count = loads[i].Display(), wording.Count(countOf(items))
 		}
 		x, w := float64(plotLeft)+slot*float64(i)+slot*0.12, slot*0.76
 		c.X, c.Width, c.Mid = px(x), px(w), px(x+w/2)
@@ -108,19 +109,19 @@ func drawStack(id, title string, columns [][]item, capacity plan.Load, capacityS
 		s.Rest = s.Rest || slices.ContainsFunc(c.Boxes, func(b Box) bool { return b.Class == boxClass[boxPlain]+" r" })
 		s.Columns = append(s.Columns, c)
 		for _, it := range items {
-			s.Pins = s.Pins || it.kind == boxPinned
-			s.Leaves = s.Leaves || it.kind == boxLeaving
-			s.Came = s.Came || it.kind == boxCame
-			s.Arrives = s.Arrives || it.kind == boxArriving
+			s.Pins = s.Pins || it.Kind == BoxPinned
+			s.Leaves = s.Leaves || it.Kind == BoxLeaving
+			s.Came = s.Came || it.Kind == BoxCame
+			s.Arrives = s.Arrives || it.Kind == BoxArriving
 		}
 	}
 	s.Says = says(loads, columns, capacity)
 	return s
 }
 
-func countOf(items []item) (n int) {
+func countOf(items []Item) (n int) {
 	for _, it := range items {
-		if it.kind != boxArriving {
+		if it.Kind != BoxArriving {
 			n++
 		}
 	}
@@ -128,7 +129,7 @@ func countOf(items []item) (n int) {
 }
 
 // says is the picture in words.
-func says(loads []plan.Load, columns [][]item, capacity plan.Load) string {
+func says(loads []plan.Load, columns [][]Item, capacity plan.Load) string {
 	if len(loads) == 0 {
 		return "There is no replica."
 	}
@@ -143,7 +144,7 @@ func says(loads []plan.Load, columns [][]item, capacity plan.Load) string {
 		clusters += countOf(columns[i])
 	}
 	text := fmt.Sprintf("%s carry %s. The fullest is replica %d with %s, the lightest replica %d with %s.",
-		plural(len(loads), "replica"), plural(clusters, "cluster"), most, loads[most].Display(), least, loads[least].Display())
+		wording.Plural(len(loads), "replica"), wording.Plural(clusters, "cluster"), most, loads[most].Display(), least, loads[least].Display())
 	if capacity > 0 {
 		text += fmt.Sprintf(" The capacity line is at %s.", capacity.Display())
 	}
@@ -151,10 +152,10 @@ func says(loads []plan.Load, columns [][]item, capacity plan.Load) string {
 }
 
 // boxes stacks a column's clusters from the bottom: the heaviest of each kind first, and those that are too light as one.
-func boxes(items []item, x, w float64, scale axis) ([]Box, string) {
+func boxes(items []Item, x, w float64, scale axis) ([]Box, string) {
 	items = slices.Clone(items)
-	slices.SortStableFunc(items, func(a, b item) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(b.load, a.load), cmp.Compare(a.name, b.name))
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Load, a.Load), cmp.Compare(a.Name, b.Name))
 	})
 	var list []Box
 	y, odd := float64(plotTop+plotHeight), false
@@ -172,30 +173,30 @@ func boxes(items []item, x, w float64, scale axis) ([]Box, string) {
 	}
 	for i := 0; i < len(items); {
 		it := items[i]
-		if h := scale.h(it.load.Float()); h >= leastBox {
-			put(h, it.kind, false, it.says)
+		if h := scale.h(it.Load.Float()); h >= leastBox {
+			put(h, it.Kind, false, it.Says)
 			i++
 			continue
 		}
 		from, sum := i, plan.Load(0)
-		for ; i < len(items) && items[i].kind == it.kind; i++ {
-			sum = sum.Plus(items[i].load)
+		for ; i < len(items) && items[i].Kind == it.Kind; i++ {
+			sum = sum.Plus(items[i].Load)
 		}
-		h, text := scale.h(sum.Float()), it.says
-		if it.kind != boxPlain {
+		h, text := scale.h(sum.Float()), it.Says
+		if it.Kind != boxPlain {
 			h = max(h, leastMark)
 		}
 		if i-from > 1 {
-			text = fmt.Sprintf("%s too light to draw alone%s: %s together, the heaviest %s", plural(i-from, "cluster"), kindWords[it.kind], sum.Display(), it.load.Display())
+			text = fmt.Sprintf("%s too light to draw alone%s: %s together, the heaviest %s", wording.Plural(i-from, "cluster"), kindWords[it.Kind], sum.Display(), it.Load.Display())
 		}
 		if h >= 0.5 {
-			put(h, it.kind, it.kind == boxPlain && i-from > 1, text)
+			put(h, it.Kind, it.Kind == boxPlain && i-from > 1, text)
 		}
 	}
 	return list, px(y)
 }
 
-var kindWords = map[int]string{boxPlain: "", boxPinned: ", pinned", boxLeaving: ", about to leave", boxCame: ", moved here", boxArriving: ", on their way here"}
+var kindWords = map[int]string{boxPlain: "", BoxPinned: ", pinned", BoxLeaving: ", about to leave", BoxCame: ", moved here", BoxArriving: ", on their way here"}
 
 // axis is a scale from 0 to Top in steps.
 type axis struct{ top, step float64 }

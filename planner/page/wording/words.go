@@ -1,4 +1,5 @@
-package page
+// Package wording words figures, times and names for a page.
+package wording
 
 import (
 	"fmt"
@@ -13,20 +14,20 @@ const (
 	nameText = 253 // of a name: as long as any of Kubernetes'
 )
 
-// line is a text that anybody may have written, as one harmless line.
-func line(s string) string { return printable.Text(strings.ReplaceAll(s, "\n", "; "), longText) }
+// Line is a text that anybody may have written, as one harmless line.
+func Line(s string) string { return printable.Text(strings.ReplaceAll(s, "\n", "; "), longText) }
 
-func name(s string) string { return printable.Text(s, nameText) }
+func Name(s string) string { return printable.Text(s, nameText) }
 
-func plural(n int, noun string) string {
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%s %ss", count(n), noun)
+	return fmt.Sprintf("%s %ss", Count(n), noun)
 }
 
-// count is a number with a comma at each thousand.
-func count(n int) string {
+// Count is a number with a comma at each thousand.
+func Count(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -34,16 +35,16 @@ func count(n int) string {
 	return s
 }
 
-// moment is a time for people; "" for none.
-func moment(t time.Time) string {
+// Moment is a time for people; "" for none.
+func Moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// span is a time span in its two largest units.
-func span(d time.Duration) string {
+// Span is a time span in its two largest units.
+func Span(d time.Duration) string {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	switch d = max(d, 0); {
 	case d > 100*year: // times that somebody made up
@@ -65,26 +66,26 @@ func units(large int64, a string, small int64, b string) string {
 	return fmt.Sprint(large, a, " ", small, b)
 }
 
-// since is how long ago a time was; "" for none.
-func since(t, now time.Time) string {
+// Since is how long ago a time was; "" for none.
+func Since(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return span(now.Sub(t)) + " ago"
+	return Span(now.Sub(t)) + " ago"
 }
 
-// lastedFor is lasted as people read it beside a name.
-func lastedFor(since, now time.Time) string {
+// LastedFor is lasted as people read it beside a name.
+func LastedFor(since, now time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
-	return "for " + lasted(since, now)
+	return "for " + Lasted(since, now)
 }
 
-// lasted is for how long something has been so; "" where nobody knows.
-func lasted(since, now time.Time) string {
+// Lasted is for how long something has been so; "" where nobody knows.
+func Lasted(since, now time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
-	return span(now.Sub(since))
+	return Span(now.Sub(since))
 }

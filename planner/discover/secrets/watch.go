@@ -1,10 +1,13 @@
-package discover
+// Package secrets reads Argo CD's cluster Secrets, and what else of its namespace a fleet follows from; of them no cache keeps a credential.
+package secrets
 
 import (
 	"context"
 	"fmt"
 	"maps"
 	"sync"
+
+	"ballast/planner/discover"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +37,7 @@ func transform(obj any, asked labels.Requirements, groups []string, shared *shar
 	if !ok || isPacked(s) {
 		return obj, nil
 	}
-	return packed(FromSecret(s).withLabels(s.Labels, groups), s, shared.of(keptLabels(s.Labels, asked))), nil
+	return packed(FromSecret(s).WithLabels(s.Labels, groups), s, shared.of(keptLabels(s.Labels, asked))), nil
 }
 
 // keptLabels are those that the cache is asked for: a Secret may have thousands.
@@ -80,22 +83,22 @@ func SecretsDiffer(before, after any) bool {
 // ReadInput reads what Discover needs of Argo CD's namespace, but for InClusterOwner and AcceptDiscovery, which others
 // know. Of more Secrets than are planned those that are known come first; of their labels those of the groups' names are
 // kept. Without argocd-cm, or without its key, the in-cluster is enabled, as Argo CD has it.
-func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector, known Known, groups ...string) (Input, error) {
-	in := Input{Namespace: namespace}
+func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector, known discover.Known, groups ...string) (discover.Input, error) {
+	in := discover.Input{Namespace: namespace}
 	var secrets corev1.SecretList
 	// Nothing of the list is written to or outlives this call but strings: a copy of all would take as much again.
 	if err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
-		return Input{}, fmt.Errorf("listing cluster secrets in %q: %w", namespace, err)
+		return discover.Input{}, fmt.Errorf("listing cluster secrets in %q: %w", namespace, err)
 	}
-	in.Secrets, in.LeftOut = known.choose(secrets.Items, mostSecrets, groups...)
+	in.Secrets, in.LeftOut = choose(known, secrets.Items, discover.MostSecrets, groups...)
 	settings, err := ReadConfigMap(ctx, r, namespace, configMapSettings)
 	if err != nil {
-		return Input{}, err
+		return discover.Input{}, err
 	}
 	in.InClusterEnabled = settings[keyInCluster] != "false"
 	params, err := ReadConfigMap(ctx, r, namespace, configMapParams)
 	if err != nil {
-		return Input{}, err
+		return discover.Input{}, err
 	}
 	in.Algorithm = params[keyAlgorithm]
 	return in, nil

@@ -1,4 +1,4 @@
-package discover
+package secrets
 
 import (
 	"cmp"
@@ -6,37 +6,34 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
-
-// mostSecrets is how many cluster Secrets are planned: a plan has room for some 17,000 of the shortest names, and each
-// takes the planner some kilobytes for as long as a cycle lasts.
-const mostSecrets = 20_000
 
 // choose takes the Secrets that are planned, by name, and counts the others. Those known for an hour come first, then
 // those that were until lately, then the oldest: whoever makes Secrets, as many as they like, has none but their own
 // left out by it.
-func (k Known) choose(all []corev1.Secret, most int, groups ...string) ([]Secret, int) {
+func choose(k discover.Known, all []corev1.Secret, most int, groups ...string) ([]discover.Secret, int) {
 	order := make([]ranked, len(all))
 	for i := range all {
 		order[i] = ranked{Secret: &all[i]}
 	}
 	if len(order) > most {
-		k.sort(order)
+		sort(k, order)
 	}
 	most = min(most, len(order))
-	chosen := make([]Secret, 0, most)
+	chosen := make([]discover.Secret, 0, most)
 	for _, s := range order[:most] {
 		one := FromSecret(s.Secret)
 		if isPacked(s.Secret) {
-			one.Labels = one.Labels.only(groups)
+			one.Labels = one.Labels.Only(groups)
 		} else {
-			one = one.withLabels(s.Labels, groups)
+			one = one.WithLabels(s.Labels, groups)
 		}
 		chosen = append(chosen, one)
 	}
 	noteLeftOut(chosen, order[most:])
-	slices.SortFunc(chosen, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(chosen, func(a, b discover.Secret) int { return cmp.Compare(a.Name, b.Name) })
 	return chosen, len(order) - most
 }
 
@@ -46,11 +43,11 @@ type ranked struct {
 	rank int
 }
 
-func (k Known) sort(all []ranked) {
+func sort(k discover.Known, all []ranked) {
 	for i, s := range all {
 		switch {
 		case k.Has(s.Name):
-		case k.knew(s.Name):
+		case k.Knew(s.Name):
 			all[i].rank = 1
 		default:
 			all[i].rank = 2
@@ -63,8 +60,8 @@ func (k Known) sort(all []ranked) {
 
 // noteLeftOut marks the chosen ones that have their server or their name in common with one that is left out: Argo CD
 // has that one all the same, and may take it for them. Of one that is too long, the name counts elsewhere.
-func noteLeftOut(chosen []Secret, others []ranked) {
-	tooLong := func(s Secret) bool { return s.TooLong }
+func noteLeftOut(chosen []discover.Secret, others []ranked) {
+	tooLong := func(s discover.Secret) bool { return s.TooLong }
 	if len(others) == 0 && !slices.ContainsFunc(chosen, tooLong) {
 		return
 	}

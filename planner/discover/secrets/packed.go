@@ -1,9 +1,11 @@
-package discover
+package secrets
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ballast/planner/discover"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,10 +45,10 @@ func isPacked(s *corev1.Secret) bool {
 }
 
 // packed is a Secret for a cache.
-func packed(s Secret, of *corev1.Secret, labels map[string]string) *corev1.Secret {
+func packed(s discover.Secret, of *corev1.Secret, labels map[string]string) *corev1.Secret {
 	text := s.Cluster + s.Server // one piece of memory
 	var flags strings.Builder
-	for _, f := range s.flags() {
+	for _, f := range flagsOf(&s) {
 		if *f.set {
 			flags.WriteString(f.letter)
 		}
@@ -54,18 +56,18 @@ func packed(s Secret, of *corev1.Secret, labels map[string]string) *corev1.Secre
 	return &corev1.Secret{TypeMeta: of.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: s.Name, Namespace: s.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion,
 		CreationTimestamp: of.CreationTimestamp, DeletionTimestamp: of.DeletionTimestamp, Labels: labels,
-		Finalizers: []string{packedMark, flags.String(), s.Shard.text(), s.Pin, text[:len(s.Cluster)], text[len(s.Cluster):], string(s.Labels)},
+		Finalizers: []string{packedMark, flags.String(), textOf(s.Shard), s.Pin, text[:len(s.Cluster)], text[len(s.Cluster):], string(s.Labels)},
 	}}
 }
 
 // unpacked is what was packed. It shares its texts with the cache.
-func unpacked(s *corev1.Secret) Secret {
+func unpacked(s *corev1.Secret) discover.Secret {
 	parts := s.Finalizers
-	kept := Secret{
+	kept := discover.Secret{
 		UID: string(s.UID), Name: s.Name, Namespace: s.Namespace, Cluster: parts[packedCluster], Server: parts[packedServer],
-		Labels: Labels(parts[packedLabels]), Shard: shardOf(parts[packedShard]), Pin: parts[packedPin], Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
+		Labels: discover.Labels(parts[packedLabels]), Shard: shardOf(parts[packedShard]), Pin: parts[packedPin], Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
 	}
-	for _, f := range kept.flags() {
+	for _, f := range flagsOf(&kept) {
 		*f.set = strings.Contains(parts[packedFlags], f.letter)
 	}
 	return kept
@@ -77,7 +79,7 @@ type packedFlag struct {
 	set    *bool
 }
 
-func (s *Secret) flags() [7]packedFlag {
+func flagsOf(s *discover.Secret) [7]packedFlag {
 	return [...]packedFlag{
 		{packedSkips, &s.SkipReconcile}, {packedUnmanaged, &s.Unmanaged}, {packedImmutable, &s.Immutable},
 		{packedHasData, &s.HasData}, {packedUnread, &s.Unread}, {packedTooLong, &s.TooLong},
@@ -85,17 +87,17 @@ func (s *Secret) flags() [7]packedFlag {
 	}
 }
 
-// text is a data.shard that shardOf reads as this value.
-func (v ShardValue) text() string {
-	if v.State == ShardValid {
+// textOf is a data.shard that shardOf reads as this value.
+func textOf(v discover.ShardValue) string {
+	if v.State == discover.ShardValid {
 		return strconv.Itoa(v.N)
 	}
 	return string(v.State)
 }
 
-func shardOf(text string) ShardValue {
-	if slices.Contains([]ShardState{ShardAbsent, ShardInvalid, ShardNegative, ShardTooLarge}, ShardState(text)) {
-		return ShardValue{State: ShardState(text)}
+func shardOf(text string) discover.ShardValue {
+	if slices.Contains([]discover.ShardState{discover.ShardAbsent, discover.ShardInvalid, discover.ShardNegative, discover.ShardTooLarge}, discover.ShardState(text)) {
+		return discover.ShardValue{State: discover.ShardState(text)}
 	}
-	return ParseShard([]byte(text))
+	return discover.ParseShard([]byte(text))
 }

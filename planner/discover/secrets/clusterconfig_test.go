@@ -1,4 +1,4 @@
-package discover
+package secrets
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -102,69 +103,12 @@ func TestALargeSecretIsKeptSmall(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}, s.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
-			want := []SecretProblem{{"s", TooLong, `Secret "s" is left out: its data.name has more than 512 bytes, or its data.server more than 512, which no cluster has: see who made it`}}
-			for what, read := range map[string]Secret{"as it is": FromSecret(whole), "stripped": FromSecret(s)} {
-				fleet, _, err := Discover(Input{Secrets: []Secret{read}}, Known{}, Options{MaxShrink: 1}, time.Time{})
+			want := []discover.SecretProblem{{Secret: "s", Kind: discover.TooLong, Message: `Secret "s" is left out: its data.name has more than 512 bytes, or its data.server more than 512, which no cluster has: see who made it`}}
+			for what, read := range map[string]discover.Secret{"as it is": FromSecret(whole), "stripped": FromSecret(s)} {
+				fleet, _, err := discover.Discover(discover.Input{Secrets: []discover.Secret{read}}, discover.Known{}, discover.Options{MaxShrink: 1}, time.Time{})
 				if diff := cmp.Diff(want, fleet.Problems); diff != "" || err != nil || len(fleet.Clusters) > 0 {
 					t.Errorf("%s: %d clusters, %v (-want +got):\n%s", what, len(fleet.Clusters), err, diff)
 				}
-			}
-		})
-	}
-}
-
-// TestWhatArgoCDFindsNobodyBy: a name that two Secrets have, whatever their servers and whether they are planned for, and the Secret's
-// own name where it gives the cluster none; and of a server with a Secret that it cannot read, any may be taken.
-func TestWhatArgoCDFindsNobodyBy(t *testing.T) {
-	named := func(name, cluster, server string, change ...func(*Secret)) Secret {
-		return secret(name, append([]func(*Secret){func(s *Secret) { s.Cluster, s.Server = cluster, server }}, change...)...)
-	}
-	type found struct {
-		Called map[string]string
-		Unread []string
-		Misled []string // by another Secret of their server
-		Shared []string
-	}
-	for name, test := range map[string]struct {
-		secrets []Secret
-		want    found
-	}{
-		"names of their own": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://b")}, found{Called: map[string]string{"a": "one", "b": "two"}}},
-		"no name":            {[]Secret{named("a", "", "https://a")}, found{Called: map[string]string{"a": ""}}},
-		"two servers":        {[]Secret{named("a", "one", "https://a"), named("b", "one", "https://b")}, found{Called: map[string]string{"a": "", "b": ""}, Shared: []string{"a", "b"}}},
-		"one server":         {[]Secret{named("a", "one", "https://a"), named("b", "one", "https://a")}, found{Called: map[string]string{"a": "", "b": ""}, Shared: []string{"a", "b"}}},
-		"one that is left out": {[]Secret{named("a", "one", "https://a"), named("b", "one", "")},
-			found{Called: map[string]string{"a": ""}, Shared: []string{"a"}}},
-		"one that is too long": {[]Secret{named("a", "one", "https://a"), named("b", "one", "https://b", func(s *Secret) { s.TooLong = true })},
-			found{Called: map[string]string{"a": ""}, Shared: []string{"a"}}},
-		"a twin that is not read": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://a", func(s *Secret) { s.Unread = true }), named("c", "three", "https://c")},
-			found{Called: map[string]string{"a": "one", "b": "two", "c": "three"}, Unread: []string{"b"}, Misled: []string{"a"}}},
-		"a twin that is skipped": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://a", func(s *Secret) { s.SkipReconcile = true })},
-			found{Called: map[string]string{"a": "one", "b": "two"}, Misled: []string{"a"}}},
-		"a twin that no replica has": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://a", func(s *Secret) { s.Shard = ShardValue{State: ShardNegative} })},
-			found{Called: map[string]string{"a": "one", "b": "two"}, Misled: []string{"a"}}},
-		"one that no replica has": {[]Secret{named("a", "one", "https://a", func(s *Secret) { s.Shard = ShardValue{State: ShardNegative} })},
-			found{Called: map[string]string{"a": "one"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fleet, _, err := Discover(Input{Secrets: test.secrets}, Known{}, Options{MaxShrink: 1}, time.Time{})
-			got := found{Called: map[string]string{}}
-			for _, c := range fleet.Clusters {
-				got.Called[c.Shard.ID] = c.Called()
-				if c.Misled {
-					got.Misled = append(got.Misled, c.Shard.ID)
-				}
-				if c.Unread {
-					got.Unread = append(got.Unread, c.Shard.ID)
-				}
-			}
-			for _, p := range fleet.Problems {
-				if p.Kind == SharedName {
-					got.Shared = append(got.Shared, p.Secret)
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
 	}

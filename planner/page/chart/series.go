@@ -1,4 +1,5 @@
-package page
+// Package chart draws a page's pictures of load: replicas as columns of stacked clusters, and loads over time.
+package chart
 
 import (
 	"fmt"
@@ -6,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/trend"
 )
@@ -15,6 +17,19 @@ const (
 	overWidth, overFoot = 520, 30
 	overLeft, overRight = 56, 12
 )
+
+// Decided says when a plan was decided, by whom and why.
+type Decided struct {
+	At     time.Time
+	By     string
+	Reason string
+}
+
+// Kept is a plan of the history.
+type Kept struct {
+	Plan plan.Plan
+	Decided
+}
 
 // Series is the load over time: of each quarter of an hour, and, before those, as of each decision that is kept.
 type Series struct {
@@ -37,11 +52,11 @@ type Time struct{ X, Anchor, Label string }
 type carried struct {
 	at            time.Time
 	revision      int64
-	fullest, mean plan.Load
+	Fullest, Mean plan.Load
 	replicas      int
 }
 
-func carriedBy(k Kept) carried {
+func CarriedBy(k Kept) carried {
 	c := carried{at: k.At, revision: k.Plan.Revision, replicas: k.Plan.Replicas}
 	for _, row := range k.Plan.Clusters {
 		c.replicas = max(c.replicas, row.Replica+1)
@@ -52,10 +67,10 @@ func carriedBy(k Kept) carried {
 		each[row.Replica], all = each[row.Replica].Plus(l), all.Plus(l)
 	}
 	for _, l := range each {
-		c.fullest = max(c.fullest, l)
+		c.Fullest = max(c.Fullest, l)
 	}
 	if c.replicas > 0 {
-		c.mean = all / plan.Load(c.replicas)
+		c.Mean = all / plan.Load(c.replicas)
 	}
 	return c
 }
@@ -66,13 +81,13 @@ type lasting struct {
 	until time.Time
 }
 
-// over draws what the fullest replica carried, and what they did on average, since the oldest plan that is kept or the first level of
+// Over draws what the fullest replica carried, and what they did on average, since the oldest plan that is kept or the first level of
 // the trend. Nil: there are fewer than two.
-func over(kept []Kept, t trend.Trend, now time.Time) *Series {
+func Over(kept []Kept, t trend.Trend, now time.Time) *Series {
 	var decided []carried
 	for _, k := range kept {
 		if !k.At.IsZero() && !k.At.After(now) {
-			decided = append(decided, carriedBy(k))
+			decided = append(decided, CarriedBy(k))
 		}
 	}
 	slices.SortStableFunc(decided, func(a, b carried) int { return a.at.Compare(b.at) })
@@ -82,30 +97,30 @@ func over(kept []Kept, t trend.Trend, now time.Time) *Series {
 	}
 	most, first := line[0], line[0].at
 	for _, c := range line {
-		if c.fullest > most.fullest {
+		if c.Fullest > most.Fullest {
 			most = c
 		}
 	}
-	top := most.fullest
+	top := most.Fullest
 	for _, c := range decided {
-		top = max(top, c.fullest)
+		top = max(top, c.Fullest)
 	}
 	scale := ladder(top.Float())
 	s := &Series{Width: overWidth, Height: plotTop + plotHeight + overFoot, Left: overLeft, Right: overWidth - overRight, Grid: scale.grid()}
 	x := func(at time.Time) float64 {
 		return overLeft + (overWidth-overLeft-overRight)*float64(at.Sub(first))/float64(now.Sub(first))
 	}
-	s.Fullest = steps(line, x, func(c carried) float64 { return scale.y(c.fullest.Float()) })
-	s.Mean = steps(line, x, func(c carried) float64 { return scale.y(c.mean.Float()) })
+	s.Fullest = steps(line, x, func(c carried) float64 { return scale.y(c.Fullest.Float()) })
+	s.Mean = steps(line, x, func(c carried) float64 { return scale.y(c.Mean.Float()) })
 	for _, c := range decided {
-		s.Points = append(s.Points, Point{X: px(x(c.at)), Y: px(scale.y(c.fullest.Float())),
+		s.Points = append(s.Points, Point{X: px(x(c.at)), Y: px(scale.y(c.Fullest.Float())),
 			Says: fmt.Sprintf("%s, revision %d: the fullest of %s carries %s, on average they carry %s",
-				moment(c.at), c.revision, plural(c.replicas, "replica"), c.fullest.Display(), c.mean.Display())})
+				wording.Moment(c.at), c.revision, wording.Plural(c.replicas, "replica"), c.Fullest.Display(), c.Mean.Display())})
 	}
 	s.Times = times(first, now, x)
 	last := line[len(line)-1]
 	s.Says = fmt.Sprintf("From %s to now the load of the fullest replica went from %s to %s, and the average from %s to %s, %s. The list of decisions has each.",
-		moment(first), line[0].fullest.Display(), last.fullest.Display(), line[0].mean.Display(), last.mean.Display(), asOf(len(decided), levels))
+		wording.Moment(first), line[0].Fullest.Display(), last.Fullest.Display(), line[0].Mean.Display(), last.Mean.Display(), asOf(len(decided), levels))
 	if levels > 0 {
 		s.Highest = highest(most)
 	}
@@ -117,7 +132,7 @@ func spans(decided []carried, t trend.Trend, now time.Time) (line []lasting, lev
 	var measured []carried
 	for _, l := range t.Levels {
 		if !l.At.After(now) {
-			measured = append(measured, carried{at: l.At, fullest: l.Fullest, mean: l.Mean, replicas: l.Replicas})
+			measured = append(measured, carried{at: l.At, Fullest: l.Fullest, Mean: l.Mean, replicas: l.Replicas})
 		}
 	}
 	for i, c := range decided {
@@ -152,14 +167,14 @@ func asOf(decisions, levels int) string {
 	if levels == 0 {
 		return fmt.Sprintf("as of %d decisions", decisions)
 	}
-	return fmt.Sprintf("as of %s of a quarter of an hour and %s", plural(levels, "level"), plural(decisions, "decision"))
+	return fmt.Sprintf("as of %s of a quarter of an hour and %s", wording.Plural(levels, "level"), wording.Plural(decisions, "decision"))
 }
 
 // highest says when the fullest replica carried most.
 func highest(c lasting) string {
-	text := fmt.Sprintf("The highest is of %s: the fullest of %s carried %s", moment(c.at), plural(c.replicas, "replica"), c.fullest.Display())
-	if c.mean > 0 {
-		text += fmt.Sprintf(", %.2f of the mean", float64(c.fullest)/float64(c.mean))
+	text := fmt.Sprintf("The highest is of %s: the fullest of %s carried %s", wording.Moment(c.at), wording.Plural(c.replicas, "replica"), c.Fullest.Display())
+	if c.Mean > 0 {
+		text += fmt.Sprintf(", %.2f of the mean", float64(c.Fullest)/float64(c.Mean))
 	}
 	return text + "."
 }

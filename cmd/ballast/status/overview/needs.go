@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 // exitNeeds is the exit code where something waits for a person; as in doctor and watch, 1 is left to what could not be looked at.
 const exitNeeds = 2
 
-// needs is what does not become well by itself. What people asked for, and what ends by itself, is none of it: a freeze, a
+// CollectNeeds is what does not become well by itself. What people asked for, and what ends by itself, is none of it: a freeze, a
 // mode that only observes, a rollout within its time, a hold-off.
-func (s *Overview) needs() []string {
+func (s *Overview) CollectNeeds() []string {
 	var list []string
 	add := func(when bool, format string, args ...any) {
 		if when {
@@ -23,7 +23,7 @@ func (s *Overview) needs() []string {
 	}
 	add(s.Plan == nil, "there is no plan in force")
 	add(s.Owner != nil, "another installation plans for this workload")
-	add(!s.LookedAt.IsZero() && s.now.Sub(s.LookedAt) > outdated, "no leader has looked for %s", say.Span(s.now.Sub(s.LookedAt)))
+	add(!s.LookedAt.IsZero() && s.Now.Sub(s.LookedAt) > outdated, "no leader has looked for %s", say.Span(s.Now.Sub(s.LookedAt)))
 	for _, c := range s.Conditions {
 		add(bad(c), "%s is %s: %s", c.Type, c.Status, c.Reason)
 	}
@@ -46,8 +46,8 @@ func bad(c status.Condition) bool {
 	return false
 }
 
-// needed is the error that the command ends with, nil where nobody is needed.
-func (s *Overview) needed() error {
+// Needed is the error that the command ends with, nil where nobody is needed.
+func (s *Overview) Needed() error {
 	if len(s.Needs) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 
 // TestWhatIsPinnedOrMovesHasAMarkBesideItsColour: a pattern over the box, or a dashed edge by its class, each its own.
 func TestWhatIsPinnedOrMovesHasAMarkBesideItsColour(t *testing.T) {
-	of := func(kind int) item { return item{name: "a", load: plan.LoadOf("1"), kind: kind, says: "a"} }
-	s := drawStack("s", "t", [][]item{{of(boxPlain), of(boxPinned), of(boxLeaving), of(boxCame), of(boxArriving)}}, 0, "")
+	of := func(kind int) Item { return Item{Name: "a", Load: plan.LoadOf("1"), Kind: kind, Says: "a"} }
+	s := DrawStack("s", "t", [][]Item{{of(boxPlain), of(BoxPinned), of(BoxLeaving), of(BoxCame), of(BoxArriving)}}, 0, "")
 	var got []string
 	for _, b := range s.Columns[0].Boxes {
 		got = append(got, b.Class+" "+b.Over)
@@ -21,7 +21,7 @@ func TestWhatIsPinnedOrMovesHasAMarkBesideItsColour(t *testing.T) {
 	if !s.Pins || !s.Leaves || !s.Came || !s.Arrives {
 		t.Errorf("the legend lacks one of them: %+v", s)
 	}
-	light := drawStack("s", "t", [][]item{{of(boxPlain), {name: "b", load: 1, kind: boxPinned, says: "b"}}}, 0, "")
+	light := DrawStack("s", "t", [][]Item{{of(boxPlain), {Name: "b", Load: 1, Kind: BoxPinned, Says: "b"}}}, 0, "")
 	if last := light.Columns[0].Boxes[1]; last.Over != "bars" || last.H != px(leastMark) {
 		t.Errorf("a pinned cluster without a load to speak of is drawn as %+v", last)
 	}

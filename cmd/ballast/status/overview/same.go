@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"ballast/planner/status"
 )
 
-// same reports whether another look says the same, but for how long things are as they are.
-func (s Overview) same(other Overview) bool {
+// Same reports whether another look says the same, but for how long things are as they are.
+func (s Overview) Same(other Overview) bool {
 	a, errA := json.Marshal(s.timeless())
 	b, errB := json.Marshal(other.timeless())
 	return errA == nil && errB == nil && string(a) == string(b)
@@ -36,7 +36,7 @@ func (s Overview) timeless() Overview {
 	}
 	if s.Slots != nil {
 		slots := *s.Slots
-		slots.Slots = each(slots.Slots, func(s *slotStatus) { s.HeartbeatAge = "" })
+		slots.Slots = each(slots.Slots, func(s *SlotStatus) { s.HeartbeatAge = "" })
 		s.Slots = &slots
 	}
 	return s

@@ -1,4 +1,4 @@
-package discover
+package secrets
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -46,26 +47,26 @@ func TestOfTooManySecretsTheNewestAreLeftOut(t *testing.T) {
 	}
 	lately := map[string]time.Time{"was": {}}
 	for name, test := range map[string]struct {
-		known   Known
+		known   discover.Known
 		secrets []corev1.Secret
 		want    chosen
 	}{
-		"as many as are planned":        {Known{}, []corev1.Secret{made(t, "c", 0), made(t, "b", 0), made(t, "a", 3)}, chosen{Names: []string{"a", "b", "c"}}},
-		"the oldest of one more":        {Known{}, []corev1.Secret{made(t, "d", 0), made(t, "c", 0), made(t, "b", 0), made(t, "a", 3)}, chosen{Names: []string{"b", "c", "d"}, LeftOut: 1}},
-		"by name at one second":         {Known{}, []corev1.Secret{made(t, "d", 0), made(t, "c", 0), made(t, "b", 0), made(t, "a", 0)}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1}},
-		"known ones that are made anew": {Known{Clusters: []string{"y", "z"}}, []corev1.Secret{made(t, "a", 0), made(t, "b", 1), made(t, "y", 9), made(t, "z", 9)}, chosen{Names: []string{"a", "y", "z"}, LeftOut: 1}},
-		"then those that were until lately": {Known{Clusters: []string{"z"}, Lost: lately}, []corev1.Secret{made(t, "a", 0), made(t, "b", 1), made(t, "was", 9), made(t, "z", 9)},
+		"as many as are planned":        {discover.Known{}, []corev1.Secret{made(t, "c", 0), made(t, "b", 0), made(t, "a", 3)}, chosen{Names: []string{"a", "b", "c"}}},
+		"the oldest of one more":        {discover.Known{}, []corev1.Secret{made(t, "d", 0), made(t, "c", 0), made(t, "b", 0), made(t, "a", 3)}, chosen{Names: []string{"b", "c", "d"}, LeftOut: 1}},
+		"by name at one second":         {discover.Known{}, []corev1.Secret{made(t, "d", 0), made(t, "c", 0), made(t, "b", 0), made(t, "a", 0)}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1}},
+		"known ones that are made anew": {discover.Known{Clusters: []string{"y", "z"}}, []corev1.Secret{made(t, "a", 0), made(t, "b", 1), made(t, "y", 9), made(t, "z", 9)}, chosen{Names: []string{"a", "y", "z"}, LeftOut: 1}},
+		"then those that were until lately": {discover.Known{Clusters: []string{"z"}, Lost: lately}, []corev1.Secret{made(t, "a", 0), made(t, "b", 1), made(t, "was", 9), made(t, "z", 9)},
 			chosen{Names: []string{"a", "was", "z"}, LeftOut: 1}},
-		"too many known ones":  {Known{Clusters: []string{"a", "b", "c", "d"}}, []corev1.Secret{made(t, "a", 4), made(t, "b", 1), made(t, "c", 2), made(t, "d", 3)}, chosen{Names: []string{"b", "c", "d"}, LeftOut: 1}},
-		"a twin is left out":   {Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("server", "https://b/"))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1, Beside: []string{"b"}}},
-		"a namesake":           {Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("name", "c"))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1, Namesake: []string{"c"}}},
-		"one without anything": {Known{}, []corev1.Secret{made(t, "a", 0, with("server", ""), with("name", "")), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("server", ""), with("name", ""))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1}},
-		"a twin whose name is too long": {Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0, with("server", "https://a"), with("name", strings.Repeat("n", longestCluster+1)))},
+		"too many known ones":  {discover.Known{Clusters: []string{"a", "b", "c", "d"}}, []corev1.Secret{made(t, "a", 4), made(t, "b", 1), made(t, "c", 2), made(t, "d", 3)}, chosen{Names: []string{"b", "c", "d"}, LeftOut: 1}},
+		"a twin is left out":   {discover.Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("server", "https://b/"))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1, Beside: []string{"b"}}},
+		"a namesake":           {discover.Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("name", "c"))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1, Namesake: []string{"c"}}},
+		"one without anything": {discover.Known{}, []corev1.Secret{made(t, "a", 0, with("server", ""), with("name", "")), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("server", ""), with("name", ""))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1}},
+		"a twin whose name is too long": {discover.Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0, with("server", "https://a"), with("name", strings.Repeat("n", discover.LongestCluster+1)))},
 			chosen{Names: []string{"a", "b"}, Beside: []string{"a"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got chosen
-			secrets, left := test.known.choose(test.secrets, 3)
+			secrets, left := choose(test.known, test.secrets, 3)
 			got.LeftOut = left
 			for _, s := range secrets {
 				got.Names = append(got.Names, s.Name)
@@ -89,7 +90,7 @@ func TestSlashesBehindAServerHideNoTwin(t *testing.T) {
 		server := "https://" + rapid.StringMatching(`[a-z/.:]{0,500}[a-z]`).Draw(rt, "server")
 		slashes := strings.Repeat("/", rapid.SampledFrom([]int{0, 1, 2, 3, 505, 600, 700_000}).Draw(rt, "slashes"))
 		s := FromSecret(&corev1.Secret{Data: map[string][]byte{"server": []byte(server + slashes)}})
-		if got := plan.NormalizeServer(s.Server); got != server || s.TooLong || len(s.Server) > LongestServer {
+		if got := plan.NormalizeServer(s.Server); got != server || s.TooLong || len(s.Server) > discover.LongestServer {
 			rt.Fatalf("%q with %d slashes is %q, too long: %t", server, len(slashes), s.Server, s.TooLong)
 		}
 	})
@@ -99,7 +100,7 @@ func TestSlashesBehindAServerHideNoTwin(t *testing.T) {
 func TestNobodysSecretsPushOutAKnownOne(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all []corev1.Secret
-		var known Known
+		var known discover.Known
 		for i := range rapid.IntRange(1, 10).Draw(rt, "known") {
 			known.Clusters = append(known.Clusters, fmt.Sprintf("k%02d", i))
 			all = append(all, made(t, known.Clusters[i], rapid.IntRange(0, 9).Draw(rt, "made")))
@@ -107,41 +108,19 @@ func TestNobodysSecretsPushOutAKnownOne(t *testing.T) {
 		for i := range rapid.IntRange(0, 30).Draw(rt, "others") {
 			all = append(all, made(t, fmt.Sprintf("a%02d", i), rapid.IntRange(0, 9).Draw(rt, "made")))
 		}
-		want, left := known.choose(all, 12)
+		want, left := choose(known, all, 12)
 		if len(want)+left != len(all) || len(want) > 12 {
 			rt.Fatalf("%d and %d of %d", len(want), left, len(all))
 		}
 		for _, name := range known.Clusters {
-			if !slices.ContainsFunc(want, func(s Secret) bool { return s.Name == name }) {
+			if !slices.ContainsFunc(want, func(s discover.Secret) bool { return s.Name == name }) {
 				rt.Fatalf("%q is left out", name)
 			}
 		}
-		if got, _ := known.choose(rapid.Permutation(all).Draw(rt, "order"), 12); !cmp.Equal(want, got) {
+		if got, _ := choose(known, rapid.Permutation(all).Draw(rt, "order"), 12); !cmp.Equal(want, got) {
 			rt.Fatalf("in another order (-want +got):\n%s", cmp.Diff(want, got))
 		}
 	})
-}
-
-// TestTooManySecretsAreOneProblem that says how many, and what to do; what Argo CD may take for a planned one keeps nothing waiting.
-func TestTooManySecretsAreOneProblem(t *testing.T) {
-	in := Input{LeftOut: 31_000, Secrets: []Secret{secret("a", func(s *Secret) { s.Beside = true }), secret("b", func(s *Secret) { s.Namesake = true }), secret("c")}}
-	fleet, _, err := Discover(in, Known{}, Options{MaxShrink: 1}, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []SecretProblem{{"", TooMany, "left out of the plan: 31000 cluster Secrets beyond the 20000 that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest; " +
-		"2 Secrets of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so that a few of them without an owner keep nothing waiting; " +
-		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs"}}
-	if diff := cmp.Diff(want, fleet.Problems); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	got := map[string][2]any{}
-	for _, c := range fleet.Clusters {
-		got[c.Shard.ID] = [2]any{c.Misled, c.Called()}
-	}
-	if diff := cmp.Diff(map[string][2]any{"a": {true, "a"}, "b": {false, ""}, "c": {false, "c"}}, got); diff != "" {
-		t.Errorf("misled and called (-want +got):\n%s", diff)
-	}
 }
 
 // TestTheMarkOfAPackedSecretIsNobodys: the API server takes no finalizer of that name.
@@ -154,7 +133,7 @@ func TestTheMarkOfAPackedSecretIsNobodys(t *testing.T) {
 // TestACacheTakesLittleOfManySecrets of whatever size their makers choose: who creates them by the hundred thousand fills it otherwise.
 func TestACacheTakesLittleOfManySecrets(t *testing.T) {
 	const n = 20_000
-	pin := map[string]string{plan.AnnotationPin: "3", plan.AnnotationUnmanaged: "true", AnnotationSkipReconcile: "true"}
+	pin := map[string]string{plan.AnnotationPin: "3", plan.AnnotationUnmanaged: "true", discover.AnnotationSkipReconcile: "true"}
 	for name, test := range map[string]struct {
 		letters, most int // of name and URL, and bytes a Secret
 	}{

@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"cmp"
@@ -62,11 +62,11 @@ func (s *Overview) writeLeader(w io.Writer) {
 	}
 	switch {
 	case s.Leader == "":
-	case s.Renewed.Sub(s.now) > clocksDiffer:
+	case s.Renewed.Sub(s.Now) > clocksDiffer:
 		say.To(w, "Leader   %s, whose Lease was renewed at %s: that lies in the future, and no planner writes it\n", s.Leader, s.Renewed.UTC().Format(time.RFC3339))
 		s.writeClaimsEnd(w)
 	default:
-		say.To(w, "Leader   %s, renewed %s ago\n", s.Leader, say.Span(s.now.Sub(s.Renewed)))
+		say.To(w, "Leader   %s, renewed %s ago\n", s.Leader, say.Span(s.Now.Sub(s.Renewed)))
 	}
 }
 
@@ -79,13 +79,13 @@ func (s *Overview) writeConditions(w io.Writer) error {
 		return nil
 	}
 	since := ""
-	if s.now.Sub(s.LookedAt) > outdated {
+	if s.Now.Sub(s.LookedAt) > outdated {
 		since = ": no leader has looked since; see the pods of Deployment ballast-planner"
 	}
-	say.To(w, "Status   as the leader had it %s ago%s\n", say.Span(s.now.Sub(s.LookedAt)), since)
+	say.To(w, "Status   as the leader had it %s ago%s\n", say.Span(s.Now.Sub(s.LookedAt)), since)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range s.Conditions {
-		say.To(t, "  %s\t%s\t%s\t%s", c.Type, c.Status, say.Span(s.now.Sub(c.LastTransitionTime)), c.Reason)
+		say.To(t, "  %s\t%s\t%s\t%s", c.Type, c.Status, say.Span(s.Now.Sub(c.LastTransitionTime)), c.Reason)
 		if c.Message != "" {
 			say.To(t, ": %s", c.Message)
 		}
@@ -124,7 +124,7 @@ func (s *Overview) writeRollout(w io.Writer) {
 	if r.Wave > 0 {
 		say.To(w, ", wave %d of about %d", r.Wave, max(r.Waves, r.Wave))
 	}
-	say.To(w, " since %s (%s): %s", r.Since.Format(time.RFC3339), say.Span(s.now.Sub(r.Since)), s.describeCounts())
+	say.To(w, " since %s (%s): %s", r.Since.Format(time.RFC3339), say.Span(s.Now.Sub(r.Since)), s.describeCounts())
 	if len(r.Moves) > 0 {
 		say.To(w, ", %s", say.Plural(len(r.Moves), "move"))
 	}
@@ -132,7 +132,7 @@ func (s *Overview) writeRollout(w io.Writer) {
 	case r.Late:
 		say.To(w, "; past its deadline")
 	case !r.Deadline.IsZero():
-		say.To(w, "; %s until its deadline", say.Span(r.Deadline.Sub(s.now)))
+		say.To(w, "; %s until its deadline", say.Span(r.Deadline.Sub(s.Now)))
 	}
 	say.To(w, "\n")
 	for i, m := range r.Moves {
@@ -148,7 +148,7 @@ func (s *Overview) writeRollout(w io.Writer) {
 	if r.Waits != "" {
 		say.To(w, "         it waits: %s\n", r.Waits)
 	}
-	if s.Plan.Replicas == 0 && !s.Plan.FreeReplicas && plan.StopLapsed(r.Since, s.now) {
+	if s.Plan.Replicas == 0 && !s.Plan.FreeReplicas && plan.StopLapsed(r.Since, s.Now) {
 		say.To(w, "         it holds no replicas any more, since no planner ended its stop within %s; this brings them back: kubectl -n %s scale %s %s --replicas=%d\n",
 			say.Span(plan.StopHeld), s.Workload.Namespace, strings.ToLower(s.Workload.Kind), s.Workload.Name, r.From.Replicas)
 	}
@@ -179,14 +179,14 @@ func (s *Overview) writeAsked(w io.Writer) {
 		say.To(w, "Off      break-glass: every write passes but one to data.plan, and what the API server's policies refuse, ballast writes nothing of Argo CD's\n")
 	}
 	if !s.HeldUntil.IsZero() {
-		say.To(w, "Waits    a rollout failed or went back to an earlier plan; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), say.Span(s.HeldUntil.Sub(s.now)))
+		say.To(w, "Waits    a rollout failed or went back to an earlier plan; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), say.Span(s.HeldUntil.Sub(s.Now)))
 	}
 	if s.RollbackTo != "" {
 		say.To(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)
 	}
 	for _, c := range s.Cordons {
 		say.To(w, "Cordon   replica %d until %s (%s): %s still there\n",
-			c.Replica, c.Until.Format(time.RFC3339), say.Span(c.Until.Sub(s.now)), say.Plural(c.Clusters, "cluster"))
+			c.Replica, c.Until.Format(time.RFC3339), say.Span(c.Until.Sub(s.Now)), say.Plural(c.Clusters, "cluster"))
 	}
 	if s.Plan != nil && len(s.Plan.Full) > 0 {
 		say.To(w, "Full     replica %s: a new cluster goes to another one while there is one\n", numbers(s.Plan.Full))
@@ -212,7 +212,7 @@ func (s *Overview) writeReplicas(w io.Writer) error {
 	}
 	for _, p := range s.Pods {
 		if pods[p.Replica] = append(pods[p.Replica], s.describePod(p)); p.Replica >= len(replicas) {
-			replicas = append(replicas, s.carriedBy(p.Replica)) // it comes, or it goes
+			replicas = append(replicas, s.CarriedBy(p.Replica)) // it comes, or it goes
 		}
 	}
 	known := map[int]status.Replica{}
@@ -231,7 +231,7 @@ func (s *Overview) writeReplicas(w io.Writer) error {
 		switch {
 		case len(pods[r.ID]) > 0:
 			say.To(t, "\t%s", strings.Join(pods[r.ID], "; beside it: "))
-		case s.seesPods:
+		case s.SeesPods:
 			say.To(t, "\tno pod")
 		}
 		say.To(t, "\n")
@@ -239,7 +239,7 @@ func (s *Overview) writeReplicas(w io.Writer) error {
 	return t.Flush()
 }
 
-func (s *Overview) describePod(p podStatus) string {
+func (s *Overview) describePod(p PodStatus) string {
 	said := "not ready"
 	switch {
 	case p.Terminating:
@@ -250,7 +250,7 @@ func (s *Overview) describePod(p podStatus) string {
 	if p.Restarts > 0 {
 		said += ", " + say.Plural(p.Restarts, "restart")
 		if !p.RestartedAt.IsZero() {
-			said += fmt.Sprintf(", the last %s ago", say.Span(s.now.Sub(p.RestartedAt)))
+			said += fmt.Sprintf(", the last %s ago", say.Span(s.Now.Sub(p.RestartedAt)))
 		}
 	}
 	if p.OOMKilled {
@@ -281,7 +281,7 @@ func (s *Overview) writeSlots(w io.Writer) error {
 	return t.Flush()
 }
 
-func (s slotStatus) describe() string {
+func (s SlotStatus) describe() string {
 	if s.Controller == "" {
 		return "-"
 	}
@@ -308,10 +308,10 @@ func (s *Overview) writeTrouble(w io.Writer) {
 		if f.Last != nil {
 			last = fmt.Sprintf("; replica %d had it last", *f.Last)
 		}
-		say.To(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.now.Sub(f.Since)), last)
+		say.To(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(f.Since)), last)
 	}
 	for _, f := range s.Doubled {
-		say.To(w, "Doubled  %s: several replicas have it since %s (%s): %v\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.now.Sub(f.Since)), f.Owners)
+		say.To(w, "Doubled  %s: several replicas have it since %s (%s): %v\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(f.Since)), f.Owners)
 	}
 	if s.Omitted > 0 {
 		say.To(w, "         the leader found %d more faults than it could say\n", s.Omitted)

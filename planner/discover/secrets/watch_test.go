@@ -1,4 +1,4 @@
-package discover
+package secrets
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -40,7 +41,7 @@ func TestNoCredentialStaysInMemory(t *testing.T) {
 	s.StringData = map[string]string{"config": canary}
 	s.Annotations = map[string]string{
 		corev1.LastAppliedConfigAnnotation: canary, "who": canary,
-		plan.AnnotationPin: canary, plan.AnnotationUnmanaged: canary, AnnotationSkipReconcile: canary,
+		plan.AnnotationPin: canary, plan.AnnotationUnmanaged: canary, discover.AnnotationSkipReconcile: canary,
 	}
 	s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: canary, FieldsV1: metav1.NewFieldsV1(canary)}}
 	s.OwnerReferences = []metav1.OwnerReference{{Name: canary}}
@@ -62,8 +63,8 @@ func TestNoCredentialStaysInMemory(t *testing.T) {
 			t.Errorf("the canary is in its %s: %s", how, dump)
 		}
 	}
-	want := Secret{UID: "uid-prod", Name: "prod", Namespace: "argocd", Cluster: "prod", Server: "https://prod",
-		Shard: ShardValue{State: ShardInvalid}, Pin: "invalid", HasData: true, Deleting: true}
+	want := discover.Secret{UID: "uid-prod", Name: "prod", Namespace: "argocd", Cluster: "prod", Server: "https://prod",
+		Shard: discover.ShardValue{State: discover.ShardInvalid}, Pin: "invalid", HasData: true, Deleting: true}
 	if diff := cmp.Diff(want, FromSecret(transformed.(*corev1.Secret))); diff != "" {
 		t.Errorf("what is planned with (-want +got):\n%s", diff)
 	}
@@ -79,7 +80,7 @@ func TestTheTransformChangesNothingThatIsPlannedWith(t *testing.T) {
 			}
 			s.Data[key] = []byte(texts.Draw(t, key))
 		}
-		for _, key := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{plan.AnnotationPin, plan.AnnotationUnmanaged, AnnotationSkipReconcile}), rapid.ID).Draw(t, "annotations") {
+		for _, key := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{plan.AnnotationPin, plan.AnnotationUnmanaged, discover.AnnotationSkipReconcile}), rapid.ID).Draw(t, "annotations") {
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, texts.Draw(t, key))
 		}
 		once, _ := transformed(s.DeepCopy())
@@ -110,31 +111,31 @@ func TestReadInput(t *testing.T) {
 	other.Labels["argocd.argoproj.io/secret-type"] = "repository"
 	elsewhere.Namespace = "argocd-2"
 	both := []client.Object{clusterSecret("b"), clusterSecret("a"), other, elsewhere}
-	want := []Secret{secret("a"), secret("b")}
+	want := []discover.Secret{read("a"), read("b")}
 	tests := map[string]struct {
 		objects []client.Object
-		want    Input
+		want    discover.Input
 	}{
 		"without settings the in-cluster is enabled": {
-			objects: both, want: Input{Namespace: "argocd", Secrets: want, InClusterEnabled: true},
+			objects: both, want: discover.Input{Namespace: "argocd", Secrets: want, InClusterEnabled: true},
 		},
 		"settings": {
 			objects: append(both, configMap("argocd-cm", map[string]string{"cluster.inClusterEnabled": "false"}),
 				configMap("argocd-cmd-params-cm", map[string]string{"controller.sharding.algorithm": "round-robin"})),
-			want: Input{Namespace: "argocd", Secrets: want, Algorithm: "round-robin"},
+			want: discover.Input{Namespace: "argocd", Secrets: want, Algorithm: "round-robin"},
 		},
 		"settings without the keys": {
 			objects: append(both, configMap("argocd-cm", nil), configMap("argocd-cmd-params-cm", nil)),
-			want:    Input{Namespace: "argocd", Secrets: want, InClusterEnabled: true},
+			want:    discover.Input{Namespace: "argocd", Secrets: want, InClusterEnabled: true},
 		},
 	}
-	selector, err := Selector(metav1.LabelSelector{MatchLabels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}})
+	selector, err := discover.Selector(metav1.LabelSelector{MatchLabels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), "argocd", selector, Known{})
+			got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), "argocd", selector, discover.Known{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,16 +150,16 @@ func TestReadInput(t *testing.T) {
 func TestASelectorOfExpressionsSelectsByThem(t *testing.T) {
 	other := clusterSecret("repo")
 	other.Labels["argocd.argoproj.io/secret-type"] = "repository"
-	selector, err := Selector(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+	selector, err := discover.Selector(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "argocd.argoproj.io/secret-type", Operator: metav1.LabelSelectorOpIn, Values: []string{"cluster"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(clusterSecret("a"), other).Build(), "argocd", selector, Known{})
+	got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(clusterSecret("a"), other).Build(), "argocd", selector, discover.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Secret{secret("a")}, got.Secrets); diff != "" {
+	if diff := cmp.Diff([]discover.Secret{read("a")}, got.Secrets); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -182,7 +183,7 @@ func TestAFailedReadIsAnErrorAndNoEmptyFleet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadInput(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(test.funcs).Build(), "argocd", labels.Everything(), Known{})
+			_, err := ReadInput(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(test.funcs).Build(), "argocd", labels.Everything(), discover.Known{})
 			if err == nil || err.Error() != test.want {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
@@ -193,4 +194,9 @@ func TestAFailedReadIsAnErrorAndNoEmptyFleet(t *testing.T) {
 // transformed is an object as a cache of the Secrets with Argo CD's label keeps it.
 func transformed(obj any) (any, error) {
 	return Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster}))(obj)
+}
+
+// read is such a Secret as it is planned with.
+func read(name string) discover.Secret {
+	return discover.Secret{UID: "uid-" + name, Name: name, Namespace: "argocd", Cluster: name, Server: "https://" + name, HasData: true}
 }

@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"fmt"
@@ -24,12 +24,12 @@ func (s *Overview) sampled(r status.Replica) string {
 	if r.Sampled.IsZero() {
 		return "-"
 	}
-	return "values " + say.Span(max(s.now.Sub(r.Sampled), 0)) + " old"
+	return "values " + say.Span(max(s.Now.Sub(r.Sampled), 0)) + " old"
 }
 
 // writeSizes says how large the replicas are, as they are asked for and as they are: those of which the same can be said together.
 func (s *Overview) writeSizes(w io.Writer) {
-	pods := map[int]podStatus{}
+	pods := map[int]PodStatus{}
 	for _, p := range s.Pods {
 		if p.Replica != plan.NoReplica && !p.Terminating {
 			pods[p.Replica] = p
@@ -57,7 +57,7 @@ func (s *Overview) writeSizes(w io.Writer) {
 }
 
 // sizeWords is empty where neither the plan nor a rule says how large a replica is.
-func (s *Overview) sizeWords(replica int, want plan.Resources, pods map[int]podStatus) string {
+func (s *Overview) sizeWords(replica int, want plan.Resources, pods map[int]PodStatus) string {
 	held, holds := s.Plan.SizeOf(replica)
 	if s.Plan.Resources != nil {
 		held, holds = *s.Plan.Resources, true
@@ -82,7 +82,7 @@ func numbers(of []int) string {
 }
 
 // describeSize is what the pod has, as far as it is not what the plan holds.
-func (p podStatus) describeSize(held plan.Resources) string {
+func (p PodStatus) describeSize(held plan.Resources) string {
 	said := "its pod has it"
 	switch {
 	case p.Resize != "":
