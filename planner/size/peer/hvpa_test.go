@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/change"
+	"ballast/planner/change/maintenance"
 	"ballast/planner/size"
 	"ballast/planner/size/inputs"
 )
@@ -659,7 +660,7 @@ func windowContains(t *testing.T, v vector) {
 	}
 	read(t, v.In, &in)
 	read(t, v.promised(), &out)
-	w, err := change.ParseHVPAWindow(in.Begin, in.End)
+	w, err := maintenance.ParseHVPAWindow(in.Begin, in.End)
 	if v.Quirk == "begin-eq-end-inconsistent" {
 		if err == nil {
 			t.Error("it is not refused")
@@ -688,7 +689,7 @@ func windowParses(t *testing.T, v vector) {
 	var out struct{ Error string }
 	read(t, v.In, &in)
 	read(t, v.promised(), &out)
-	if _, err := change.ParseHVPAWindow(in.Begin, in.End); (err != nil) != (out.Error != "") {
+	if _, err := maintenance.ParseHVPAWindow(in.Begin, in.End); (err != nil) != (out.Error != "") {
 		t.Errorf("error %v, want one like %q", err, out.Error)
 	}
 }
