@@ -18,6 +18,7 @@ import (
 	"ballast/planner/change/maintenance"
 	"ballast/planner/size"
 	"ballast/planner/size/inputs"
+	"ballast/planner/size/weights"
 )
 
 // vector is one of testdata/hvpa.json.gz: functions of gardener/hvpa-controller, its master and its branch hvpa-v2. Out is
@@ -613,7 +614,7 @@ func converges(t *testing.T, v vector) {
 	read(t, fields["vpaWeight"], &weight)
 	from, to := quantity(t, text(t, fields["requests.cpu"])), quantity(t, text(t, fields["target.cpu"]))
 	load := to.AsApproximateFloat64()
-	f := size.Fleet{Replicas: 1, Capacity: from.AsApproximateFloat64(), Load: load, Min: 1, Max: 10, Hysteresis: 0.1, DefaultWeight: weight,
+	f := weights.Fleet{Replicas: 1, Capacity: from.AsApproximateFloat64(), Load: load, Min: 1, Max: 10, Hysteresis: 0.1, DefaultWeight: weight,
 		FullestOf: func(replicas int) float64 { return load / float64(replicas) }}
 	first := f.Decide()
 	f.Replicas, f.Capacity = first.Replicas, first.Capacity
@@ -747,7 +748,7 @@ func endToEnd(t *testing.T, v vector) {
 	if v.Quirk == "stuck-large-pods" { // ours goes by the load, whatever replicas there are
 		now, want := quantity(t, in.Requests["cpu"]), quantity(t, in.VpaTarget["cpu"])
 		load := want.AsApproximateFloat64() * float64(in.Replicas)
-		got := size.Fleet{Replicas: in.Replicas, Capacity: now.AsApproximateFloat64(), Load: load, Min: 1, Max: in.MaxReplicas, Hysteresis: 0.1,
+		got := weights.Fleet{Replicas: in.Replicas, Capacity: now.AsApproximateFloat64(), Load: load, Min: 1, Max: in.MaxReplicas, Hysteresis: 0.1,
 			FullestOf: func(replicas int) float64 { return load / float64(replicas) }}.Decide()
 		if got.Capacity >= now.AsApproximateFloat64() || float64(got.Replicas)*got.Capacity < load {
 			t.Errorf("of %d x %s for %v: %+v", in.Replicas, now.String(), load, got)

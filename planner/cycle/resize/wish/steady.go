@@ -9,6 +9,7 @@ import (
 	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/cycle/resize/question"
 	"ballast/planner/size"
+	"ballast/planner/size/rational"
 )
 
 // spare is how much more, in percent, a size on a lower level must have room for before it is wanted: an input that swings about a
@@ -73,5 +74,5 @@ func spared(slope resource.Quantity) resource.Quantity {
 	if slope.Sign() < 0 {
 		times.Inv(times)
 	}
-	return size.Times(slope, times)
+	return rational.Times(slope, times)
 }
