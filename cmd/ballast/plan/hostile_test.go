@@ -16,7 +16,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/status/overview"
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/compare"
@@ -107,7 +107,7 @@ func oddInputs() input.Inputs {
 		in.Discovered.Secrets = append(in.Discovered.Secrets,
 			discover.Secret{Name: name, Cluster: name, Server: server, HasData: true})
 		in.InForce.Clusters[name] = plan.Row{Replica: i % 2, Server: plan.ServerHash(server)}
-		in.Observed.Work[0][plan.NormalizeServer(server)] = change.Work{Reconciles: uint64(i)}
+		in.Observed.Work[0][plan.NormalizeServer(server)] = harm.Work{Reconciles: uint64(i)}
 	}
 	return in
 }

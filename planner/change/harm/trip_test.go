@@ -1,14 +1,20 @@
-package change
+package harm
 
 import (
 	"encoding/json"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
+
+// start lies within a minute and within ten of them.
+var start = time.Date(2026, 11, 20, 17, 3, 20, 0, time.UTC)
+
+func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 // before is an ordinary replica: 1,000 reconciles of 0.4 s.
 var before = map[int]Work{0: {1000, 400}, 1: {1000, 400}}

@@ -1,11 +1,11 @@
-package resize
+package wish
 
 import (
 	"fmt"
 	"time"
 
-	"ballast/planner/change"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/diff"
 	"ballast/planner/size"
 )
@@ -13,11 +13,11 @@ import (
 // roomAgain is how long nothing is levelled to a replica whose node had no room for its size, from the last time on that this was seen.
 const roomAgain = time.Hour
 
-// nodeRoom is what nodes have no room for.
-type nodeRoom struct{ Question }
+// NodeRoom is what nodes have no room for.
+type NodeRoom struct{ question.Question }
 
-// noRoom remembers the replicas whose nodes have no room for their size.
-func (q nodeRoom) noRoom(beyond map[int]size.Resources) map[int]time.Time {
+// NoRoom remembers the replicas whose nodes have no room for their size.
+func (q NodeRoom) NoRoom(beyond map[int]size.Resources) map[int]time.Time {
 	var all map[int]time.Time
 	remember := func(replica int, at time.Time) {
 		if all == nil {
@@ -39,15 +39,15 @@ func (q nodeRoom) noRoom(beyond map[int]size.Resources) map[int]time.Time {
 		remember(replica, q.Now)
 	}
 	for replica, g := range q.Memory.GivenUp {
-		if !g.At.IsZero() && !q.uniform() {
+		if !g.At.IsZero() && !q.Uniform() {
 			remember(replica, q.Now)
 		}
 	}
 	return all
 }
 
-// tight names the pods whose nodes have no room for their size.
-func (q nodeRoom) tight() (all []problem.Problem) {
+// Tight names the pods whose nodes have no room for their size.
+func (q NodeRoom) Tight() (all []problem.Problem) {
 	for _, u := range q.Unmet {
 		if !u.NoRoom() {
 			continue
@@ -60,28 +60,4 @@ func (q nodeRoom) tight() (all []problem.Problem) {
 			"the node of pod %q has no room for the size of replica %d (%s): %s; no cluster is levelled to it for an hour", u.Pod, u.Replica, u.State, mend)})
 	}
 	return all
-}
-
-// left shows what of their sizes pods are not asked for while they run: each gets it when it is made anew.
-func (j *judge) left() {
-	for _, u := range j.Unmet {
-		stands, want := quantitiesOf(&u.Stands), quantitiesOf(&u.Left)
-		for _, name := range resources() {
-			from, to := stands.Requests[name], want.Requests[name]
-			_, differs := want.Requests[name]
-			if !differs {
-				from, to = stands.Limits[name], want.Limits[name]
-				_, differs = want.Limits[name]
-			}
-			if !differs || u.Replica < 0 {
-				continue
-			}
-			direction := change.Up
-			if to.Cmp(from) < 0 {
-				direction = change.Down
-			}
-			j.blocked(Blocked{Replica: j.shown(u.Replica), Resource: name, Direction: direction, Reason: change.UpdatePolicy,
-				From: sizeText(name, from), To: sizeText(name, to), Why: fmt.Sprintf("pod %q, %s: %s", u.Pod, u.State, u.Words)})
-		}
-	}
 }

@@ -1,4 +1,5 @@
-package size
+// Package weights says what share of growth is vertical, and how many replicas that makes.
+package weights
 
 import (
 	"cmp"

@@ -1,4 +1,5 @@
-package change
+// Package maintenance has the times of day at which changes are let through.
+package maintenance
 
 import (
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	_ "time/tzdata" // the image has no zones
 )
 
-// MaintenanceWindow is a time of day, each day or on some. Both ends belong to it, by the whole second. It may go past
-// midnight; then it belongs to the day on which it begins. Build it with ParseWindow or ParseHVPAWindow.
-type MaintenanceWindow struct {
+// Window is a time of day, each day or on some. Both ends belong to it, by the whole second. It may go past
+// midnight; then it belongs to the day on which it begins. Build it with Parse or ParseHVPAWindow.
+type Window struct {
 	begin, end int // seconds of the day
 	zone       *time.Location
 	days       []time.Weekday // none: each day
@@ -20,9 +21,9 @@ type MaintenanceWindow struct {
 
 var clockPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?$`)
 
-// ParseWindow reads two times of day, 22:00 or 22:00:30, an IANA zone (empty: UTC), and English weekdays (none: each).
-func ParseWindow(begin, end, zone string, days []string) (MaintenanceWindow, error) {
-	var w MaintenanceWindow
+// Parse reads two times of day, 22:00 or 22:00:30, an IANA zone (empty: UTC), and English weekdays (none: each).
+func Parse(begin, end, zone string, days []string) (Window, error) {
+	var w Window
 	var err error
 	if w.begin, err = parseClock(begin); err != nil {
 		return w, fmt.Errorf("reading the window's begin: %w", err)
@@ -39,7 +40,7 @@ func ParseWindow(begin, end, zone string, days []string) (MaintenanceWindow, err
 	return w, w.empty(begin, end)
 }
 
-func (w MaintenanceWindow) empty(begin, end string) error {
+func (w Window) empty(begin, end string) error {
 	if w.begin == w.end {
 		return fmt.Errorf("the window from %s to %s is either nothing or a whole day: for a whole day write 00:00 to 23:59:59", begin, end)
 	}
@@ -101,8 +102,8 @@ func weekdays() []string {
 }
 
 // ParseHVPAWindow reads HVPA's form: 220000-0000 is 22:00 in a zone of that offset. Each end has its own.
-func ParseHVPAWindow(begin, end string) (MaintenanceWindow, error) {
-	w := MaintenanceWindow{zone: time.UTC}
+func ParseHVPAWindow(begin, end string) (Window, error) {
+	w := Window{zone: time.UTC}
 	for _, one := range []struct {
 		name, text string
 		at         *int
@@ -118,7 +119,7 @@ func ParseHVPAWindow(begin, end string) (MaintenanceWindow, error) {
 }
 
 // String is for people: 22:00 to 02:00 Europe/Berlin on Monday, Friday.
-func (w MaintenanceWindow) String() string {
+func (w Window) String() string {
 	s := fmt.Sprintf("%s to %s %s", clock(w.begin), clock(w.end), w.Zone())
 	if len(w.days) == 0 {
 		return s
@@ -138,15 +139,15 @@ func clock(seconds int) string {
 }
 
 // Begin and End are the window's times of day, Zone and Days the rest of what ParseWindow reads.
-func (w MaintenanceWindow) Begin() string { return clock(w.begin) }
+func (w Window) Begin() string { return clock(w.begin) }
 
 // End is the last second of it.
-func (w MaintenanceWindow) End() string { return clock(w.end) }
+func (w Window) End() string { return clock(w.end) }
 
 // Zone is its time zone.
-func (w MaintenanceWindow) Zone() string { return w.location().String() }
+func (w Window) Zone() string { return w.location().String() }
 
-func (w MaintenanceWindow) location() *time.Location {
+func (w Window) location() *time.Location {
 	if w.zone == nil {
 		return time.UTC
 	}
@@ -154,19 +155,19 @@ func (w MaintenanceWindow) location() *time.Location {
 }
 
 // Equal compares two windows.
-func (w MaintenanceWindow) Equal(o MaintenanceWindow) bool {
+func (w Window) Equal(o Window) bool {
 	return w.begin == o.begin && w.end == o.end && w.Zone() == o.Zone() && slices.Equal(w.days, o.days)
 }
 
 // Length is how long it is on a day without a change of clocks.
-func (w MaintenanceWindow) Length() time.Duration {
+func (w Window) Length() time.Duration {
 	return time.Duration((w.end-w.begin+day)%day) * time.Second
 }
 
 const day = 24 * 3600
 
 // Contains reports whether a time is in the window.
-func (w MaintenanceWindow) Contains(t time.Time) bool {
+func (w Window) Contains(t time.Time) bool {
 	y, m, d := t.In(w.location()).Date()
 	for after := -2; after <= 1; after++ {
 		if begin, end := w.on(y, m, d+after); !begin.IsZero() && !t.Before(begin) && !t.After(end) {
@@ -177,7 +178,7 @@ func (w MaintenanceWindow) Contains(t time.Time) bool {
 }
 
 // Next is the first time from t on that is in the window.
-func (w MaintenanceWindow) Next(t time.Time) time.Time {
+func (w Window) Next(t time.Time) time.Time {
 	y, m, d := t.In(w.location()).Date()
 	var next time.Time
 	for after := -2; after <= 8; after++ { // a window of one weekday comes within eight days
@@ -185,7 +186,7 @@ func (w MaintenanceWindow) Next(t time.Time) time.Time {
 		if begin.IsZero() || t.After(end) {
 			continue
 		}
-		if begin = later(begin, t); next.IsZero() || begin.Before(next) {
+		if begin = slices.MaxFunc([]time.Time{begin, t}, time.Time.Compare); next.IsZero() || begin.Before(next) {
 			next = begin
 		}
 	}
@@ -193,7 +194,7 @@ func (w MaintenanceWindow) Next(t time.Time) time.Time {
 }
 
 // on is the window that begins on a date: to the end of its last second. It is zero where none does.
-func (w MaintenanceWindow) on(y int, m time.Month, d int) (begin, end time.Time) {
+func (w Window) on(y int, m time.Month, d int) (begin, end time.Time) {
 	date := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 	if len(w.days) > 0 && !slices.Contains(w.days, date.Weekday()) {
 		return time.Time{}, time.Time{}
@@ -209,7 +210,7 @@ func (w MaintenanceWindow) on(y int, m time.Month, d int) (begin, end time.Time)
 
 // instants are when a clock on the wall shows a time, given in UTC: twice where clocks go back. Where they go forward and
 // leave it out, the first is that change, and the last as long after midnight as on any day.
-func (w MaintenanceWindow) instants(wall time.Time) (first, last time.Time) {
+func (w Window) instants(wall time.Time) (first, last time.Time) {
 	_, before := wall.AddDate(0, 0, -1).In(w.location()).Zone()
 	_, after := wall.AddDate(0, 0, 1).In(w.location()).Zone()
 	one, other := wall.Add(time.Duration(-before)*time.Second), wall.Add(time.Duration(-after)*time.Second)
@@ -219,7 +220,8 @@ func (w MaintenanceWindow) instants(wall time.Time) (first, last time.Time) {
 	}
 	switch {
 	case shows(one) && shows(other):
-		return earlier(one, other), later(one, other)
+		both := []time.Time{one, other}
+		return slices.MinFunc(both, time.Time.Compare), slices.MaxFunc(both, time.Time.Compare)
 	case shows(one):
 		return one, one
 	case shows(other):
@@ -231,15 +233,8 @@ func (w MaintenanceWindow) instants(wall time.Time) (first, last time.Time) {
 	return one, one
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // NextOf is the first time from t on that is in one of the windows; zero without windows.
-func NextOf(windows []MaintenanceWindow, t time.Time) time.Time {
+func NextOf(windows []Window, t time.Time) time.Time {
 	var next time.Time
 	for _, w := range windows {
 		if at := w.Next(t); next.IsZero() || at.Before(next) {

@@ -1,9 +1,11 @@
-package change
+package harm
 
 import (
 	"fmt"
 	"slices"
 	"time"
+
+	"ballast/planner/change"
 )
 
 // Failing is that the same rollout failed again and again.
@@ -24,16 +26,16 @@ const OnlyMoves = "moves"
 
 // Failure is a rollout that did not come to its end: for what cause, and what it was to bring about, in words.
 type Failure struct {
-	At    time.Time `json:"at"`
-	Cause Cause     `json:"cause"`
-	What  string    `json:"what"`
+	At    time.Time    `json:"at"`
+	Cause change.Cause `json:"cause"`
+	What  string       `json:"what"`
 }
 
 // Failures are those that count, oldest first. It is a value.
 type Failures []Failure
 
 // Add remembers one, and forgets what counts no more. The third of the same is a trip.
-func (f Failures) Add(now time.Time, cause Cause, what, why string) (Failures, *Trip) {
+func (f Failures) Add(now time.Time, cause change.Cause, what, why string) (Failures, *Trip) {
 	kept := slices.DeleteFunc(f.Until(now), func(one Failure) bool { return now.Sub(one.At) >= failsAgain })
 	kept = append(kept, Failure{At: now, Cause: cause, What: what})
 	kept = kept[max(0, len(kept)-keptFailures):]
@@ -43,7 +45,7 @@ func (f Failures) Add(now time.Time, cause Cause, what, why string) (Failures, *
 			same++
 		}
 	}
-	tried := cause == Failover && what == OnlyMoves // nobody has those clusters: they are tried for as long as it takes
+	tried := cause == change.Failover && what == OnlyMoves // nobody has those clusters: they are tried for as long as it takes
 	if same < mostFailures || tried {
 		return kept, nil
 	}

@@ -1,4 +1,4 @@
-package resize
+package wish
 
 import (
 	"math/big"
@@ -6,7 +6,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/size"
+	"ballast/planner/size/rational"
 )
 
 // spare is how much more, in percent, a size on a lower level must have room for before it is wanted: an input that swings about a
@@ -15,7 +18,7 @@ const spare = 10
 
 // rest leaves a replica on the level that it has where a tenth more of its inputs would need that level. It goes by what stands and
 // not by what a rule wanted once, so that a spike that the rules of change held back makes nothing grow later.
-func (w wishes) rest(q Question, v view, asked size.Question) {
+func (w Wishes) rest(q question.Question, v View, asked size.Question) {
 	rules, leveled := slices.Clone(asked.Rules), map[string]bool{}
 	for i, r := range rules {
 		rules[i].DelayUp, rules[i].Smoothing = size.Delay{}, nil
@@ -29,10 +32,10 @@ func (w wishes) rest(q Question, v view, asked size.Question) {
 	asked.Rules = rules
 	more, _ := size.Evaluate(asked, q.Memory.Rules)
 	for replica, wanted := range w.Sizes {
-		stays := size.Resources{Requests: keeping(wanted.Requests, more.Sizes[replica].Requests, v.now[replica].Requests, leveled),
-			Limits: keeping(wanted.Limits, more.Sizes[replica].Limits, v.now[replica].Limits, leveled)}
-		follow(stays, wanted, more.Sizes[replica], v.now[replica], asked.Rules)
-		w.Sizes[replica] = over(wanted, stays)
+		stays := size.Resources{Requests: keeping(wanted.Requests, more.Sizes[replica].Requests, v.Current[replica].Requests, leveled),
+			Limits: keeping(wanted.Limits, more.Sizes[replica].Limits, v.Current[replica].Limits, leveled)}
+		follow(stays, wanted, more.Sizes[replica], v.Current[replica], asked.Rules)
+		w.Sizes[replica] = quantity.Over(wanted, stays)
 	}
 }
 
@@ -71,5 +74,5 @@ func spared(slope resource.Quantity) resource.Quantity {
 	if slope.Sign() < 0 {
 		times.Inv(times)
 	}
-	return size.Times(slope, times)
+	return rational.Times(slope, times)
 }

@@ -1,4 +1,4 @@
-package resize
+package quantity
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -7,32 +7,32 @@ import (
 	"ballast/planner/size"
 )
 
-// leading is the quantity by which a change of a resource is judged, and what stands of it: the request, and where that stays or
+// Leading is the quantity by which a change of a resource is judged, and what stands of it: the request, and where that stays or
 // is nobody's the limit.
-func leading(now, want size.Resources, name string) (lead, stands resource.Quantity, wanted bool) {
-	if requestLeads(now, want, name) {
+func Leading(now, want size.Resources, name string) (lead, stands resource.Quantity, wanted bool) {
+	if RequestLeads(now, want, name) {
 		return want.Requests[name], now.Requests[name], true
 	}
 	limit, limited := want.Limits[name]
 	return limit, now.Limits[name], limited
 }
 
-// requestLeads reports whether a change is judged by the request.
-func requestLeads(now, want size.Resources, name string) bool {
+// RequestLeads reports whether a change is judged by the request.
+func RequestLeads(now, want size.Resources, name string) bool {
 	request, ruled := want.Requests[name]
 	_, limited := want.Limits[name]
 	stands := now.Requests[name]
 	return ruled && (request.Cmp(stands) != 0 || !limited)
 }
 
-// composed is one resource of a size whose leading quantity is got. The limit does not shrink where that grows, nor where it
+// Composed is one resource of a size whose leading quantity is got. The limit does not shrink where that grows, nor where it
 // shrinks less far than is wanted; it does not grow where that shrinks, and is never below the request.
-func composed(now, want size.Resources, name string, got resource.Quantity, grows bool) size.Resources {
+func Composed(now, want size.Resources, name string, got resource.Quantity, grows bool) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
 	request, ruled := want.Requests[name]
 	limit, limited := want.Limits[name]
-	wanted, _, _ := leading(now, want, name)
-	if requestLeads(now, want, name) || !limited {
+	wanted, _, _ := Leading(now, want, name)
+	if RequestLeads(now, want, name) || !limited {
 		request = got
 	} else {
 		limit = got
@@ -40,7 +40,7 @@ func composed(now, want size.Resources, name string, got resource.Quantity, grow
 	was, had := now.Limits[name]
 	shrinks, whole := was.Cmp(limit) > 0, got.Cmp(wanted) == 0
 	stays := shrinks && (grows || !whole)
-	waits := !shrinks && !grows && requestLeads(now, want, name)
+	waits := !shrinks && !grows && RequestLeads(now, want, name)
 	if had && (stays || waits) {
 		limit = was
 	}
@@ -56,8 +56,8 @@ func composed(now, want size.Resources, name string, got resource.Quantity, grow
 	return out
 }
 
-// limitAlone keeps a request that is to shrink as it stands where its limit must grow: the whole would wait for the shrinking.
-func limitAlone(now, want size.Resources, name string) size.Resources {
+// LimitAlone keeps a request that is to shrink as it stands where its limit must grow: the whole would wait for the shrinking.
+func LimitAlone(now, want size.Resources, name string) size.Resources {
 	limit, limited := want.Limits[name]
 	was, had := now.Limits[name]
 	request, requested := want.Requests[name]
@@ -68,14 +68,14 @@ func limitAlone(now, want size.Resources, name string) size.Resources {
 	if !requested || !stood || request.Cmp(stands) >= 0 {
 		return want
 	}
-	out := over(want, size.Resources{})
+	out := Over(want, size.Resources{})
 	out.Requests[name] = stands
 	return out
 }
 
-// limitAhead keeps a request as it stands whose change is less than the least one, or that is to shrink, where the limit grows by the
+// LimitAhead keeps a request as it stands whose change is less than the least one, or that is to shrink, where the limit grows by the
 // least change or more: it would wait for the request. Where no limit may grow the request shrinks alone.
-func limitAhead(now, want size.Resources, name string, rules change.Rules) size.Resources {
+func LimitAhead(now, want size.Resources, name string, rules change.Rules) size.Resources {
 	request, requested := want.Requests[name]
 	stands, stood := now.Requests[name]
 	limit, was := want.Limits[name], now.Limits[name]
@@ -94,13 +94,13 @@ func limitAhead(now, want size.Resources, name string, rules change.Rules) size.
 	if large {
 		return want
 	}
-	out := over(want, size.Resources{})
+	out := Over(want, size.Resources{})
 	out.Requests[name] = stands
 	return out
 }
 
-// take writes one resource of a size.
-func take(next, want size.Resources, name string) {
+// Take writes one resource of a size.
+func Take(next, want size.Resources, name string) {
 	for _, list := range []struct{ want, to map[string]resource.Quantity }{{want.Requests, next.Requests}, {want.Limits, next.Limits}} {
 		if q, is := list.want[name]; is && q.Sign() > 0 {
 			list.to[name] = q
@@ -112,8 +112,8 @@ func take(next, want size.Resources, name string) {
 	}
 }
 
-// same reports whether a resource's request and limit are the same in both.
-func same(a, b size.Resources, name string) bool {
+// Same reports whether a resource's request and limit are the same in both.
+func Same(a, b size.Resources, name string) bool {
 	equal := func(a, b map[string]resource.Quantity) bool {
 		x, xs := a[name]
 		y, ys := b[name]

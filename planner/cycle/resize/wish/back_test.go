@@ -1,4 +1,4 @@
-package resize
+package wish
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
+	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 )
@@ -14,13 +15,15 @@ import (
 // that the rules do not name.
 func TestWhatIsGoneBackToIsASize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		quantity := rapid.Map(rapid.Int64Range(1, 64), func(n int64) string { return sizeText(size.Memory, *resource.NewQuantity(n<<28, resource.BinarySI)) })
+		drawn := rapid.Map(rapid.Int64Range(1, 64), func(n int64) string {
+			return quantity.Text(size.Memory, *resource.NewQuantity(n<<28, resource.BinarySI))
+		})
 		draw := func(name string) plan.Resources {
 			r := plan.Resources{Requests: map[string]string{}, Limits: map[string]string{}}
 			for _, list := range []map[string]string{r.Requests, r.Limits} {
 				for _, kind := range []string{size.CPU, size.Memory} {
 					if rapid.Bool().Draw(t, name) {
-						list[kind] = quantity.Draw(t, name)
+						list[kind] = drawn.Draw(t, name)
 					}
 				}
 			}
@@ -29,7 +32,7 @@ func TestWhatIsGoneBackToIsASize(t *testing.T) {
 		then, wanted := draw("then"), draw("wanted")
 		used := rapid.Int64Range(0, 32<<30).Draw(t, "used")
 		most := *resource.NewQuantity(rapid.Int64Range(1, 64).Draw(t, "most")<<28, resource.BinarySI)
-		got := backTo(quantitiesOf(&then), quantitiesOf(&wanted), used, map[string]resource.Quantity{size.Memory: most})
+		got := backTo(quantity.Of(&then), quantity.Of(&wanted), used, map[string]resource.Quantity{size.Memory: most})
 		for name, request := range got.Requests {
 			limit, limited := got.Limits[name]
 			if limited && request.Cmp(limit) > 0 {

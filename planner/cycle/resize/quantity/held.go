@@ -1,4 +1,5 @@
-package resize
+// Package quantity has the arithmetic of sizes: what of a request and a limit leads, what both come to, and how people read it.
+package quantity
 
 import (
 	"maps"
@@ -9,21 +10,21 @@ import (
 	"ballast/planner/size"
 )
 
-// held is a size as the plan has it; nil where it holds nothing.
-func held(r size.Resources) *plan.Resources {
-	out := resourcesOf(r)
+// Held is a size as the plan has it; nil where it holds nothing.
+func Held(r size.Resources) *plan.Resources {
+	out := Resources(r)
 	if len(out.Requests)+len(out.Limits) == 0 {
 		return nil
 	}
 	return &out
 }
 
-// rows are the sizes as the plan has them: the one that most replicas have is the default, where none is left as it is. nil where
+// Rows are the sizes as the plan has them: the one that most replicas have is the default, where none is left as it is. nil where
 // they hold nothing.
-func rows(ordinals []int, sizes map[int]size.Resources) *plan.Sizes {
+func Rows(ordinals []int, sizes map[int]size.Resources) *plan.Sizes {
 	var all []plan.Resources
 	for _, replica := range ordinals {
-		if h := held(sizes[replica]); h != nil {
+		if h := Held(sizes[replica]); h != nil {
 			all = append(all, *h)
 		}
 	}
@@ -35,7 +36,7 @@ func rows(ordinals []int, sizes map[int]size.Resources) *plan.Sizes {
 		out.Default = usual(all)
 	}
 	for _, replica := range ordinals {
-		if h := held(sizes[replica]); h != nil && !h.Same(out.Default) {
+		if h := Held(sizes[replica]); h != nil && !h.Same(out.Default) {
 			if out.Replicas == nil {
 				out.Replicas = map[int]plan.Resources{}
 			}
@@ -62,8 +63,8 @@ func usual(sizes []plan.Resources) (most plan.Resources) {
 	return most
 }
 
-// quantitiesOf reads a size of the plan or the template; what cannot be read is left out.
-func quantitiesOf(r *plan.Resources) size.Resources {
+// Of reads a size of the plan or the template; what cannot be read is left out.
+func Of(r *plan.Resources) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
 	if r == nil {
 		return out
@@ -81,17 +82,17 @@ func quantitiesOf(r *plan.Resources) size.Resources {
 	return out
 }
 
-// over is one size with what another says instead.
-func over(base, top size.Resources) size.Resources {
+// Over is one size with what another says instead.
+func Over(base, top size.Resources) size.Resources {
 	out := size.Resources{Requests: maps.Clone(base.Requests), Limits: maps.Clone(base.Limits)}
 	maps.Copy(out.Requests, top.Requests)
 	maps.Copy(out.Limits, top.Limits)
 	return out
 }
 
-// larger is of each quantity the larger one.
-func larger(a, b size.Resources) size.Resources {
-	out := over(b, a)
+// Larger is of each quantity the larger one.
+func Larger(a, b size.Resources) size.Resources {
+	out := Over(b, a)
 	for _, list := range []struct{ with, out map[string]resource.Quantity }{{b.Requests, out.Requests}, {b.Limits, out.Limits}} {
 		for name, q := range list.with {
 			if mine := list.out[name]; q.Cmp(mine) > 0 {
@@ -102,8 +103,8 @@ func larger(a, b size.Resources) size.Resources {
 	return out
 }
 
-// smaller is of each quantity that both have the smaller one.
-func smaller(a, b size.Resources) size.Resources {
+// Smaller is of each quantity that both have the smaller one.
+func Smaller(a, b size.Resources) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
 	for _, list := range []struct{ a, b, out map[string]resource.Quantity }{{a.Requests, b.Requests, out.Requests}, {a.Limits, b.Limits, out.Limits}} {
 		for name, q := range list.a {
@@ -122,11 +123,11 @@ func smaller(a, b size.Resources) size.Resources {
 // The most that a plan may hold a container at.
 const (
 	mostCores  = 1_000_000
-	mostMemory = 1 << 50
+	MostMemory = 1 << 50
 )
 
-// resourcesOf is a size as the plan has it, in Kubernetes' own way of writing.
-func resourcesOf(r size.Resources) plan.Resources {
+// Resources is a size as the plan has it, in Kubernetes' own way of writing.
+func Resources(r size.Resources) plan.Resources {
 	texts := func(list map[string]resource.Quantity) map[string]string {
 		var out map[string]string
 		for name, q := range list {
@@ -136,23 +137,23 @@ func resourcesOf(r size.Resources) plan.Resources {
 			if out == nil {
 				out = map[string]string{}
 			}
-			out[name] = sizeText(name, q)
+			out[name] = Text(name, q)
 		}
 		return out
 	}
 	return plan.Resources{Requests: texts(r.Requests), Limits: texts(r.Limits)}
 }
 
-// sizeText writes a quantity: cores in thousandths, memory in bytes.
-func sizeText(name string, q resource.Quantity) string {
+// Text writes a quantity: cores in thousandths, memory in bytes.
+func Text(name string, q resource.Quantity) string {
 	if name == size.CPU {
 		if q.CmpInt64(mostCores) > 0 {
 			return resource.NewQuantity(mostCores, resource.DecimalSI).String()
 		}
 		return resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI).String()
 	}
-	if q.CmpInt64(mostMemory) > 0 {
-		return resource.NewQuantity(mostMemory, resource.BinarySI).String()
+	if q.CmpInt64(MostMemory) > 0 {
+		return resource.NewQuantity(MostMemory, resource.BinarySI).String()
 	}
 	return resource.NewQuantity(q.Value(), resource.BinarySI).String()
 }
@@ -160,8 +161,8 @@ func sizeText(name string, q resource.Quantity) string {
 // levels is into how many levels a quantity is rounded up for people, at least: what they read must not change with every sample.
 const levels = 16
 
-// rounded is a quantity as people are told of a wish: no more than a sixteenth above, and of a round number.
-func rounded(name string, q resource.Quantity) resource.Quantity {
+// Rounded is a quantity as people are told of a wish: no more than a sixteenth above, and of a round number.
+func Rounded(name string, q resource.Quantity) resource.Quantity {
 	value, unit := q.Value(), int64(1)
 	if name == size.CPU {
 		value = q.MilliValue()
@@ -181,4 +182,20 @@ func rounded(name string, q resource.Quantity) resource.Quantity {
 		return *resource.NewMilliQuantity(value, resource.DecimalSI)
 	}
 	return *resource.NewQuantity(value, resource.BinarySI)
+}
+
+// Planned are what a plan holds these ordinals at, in either way; what it does not size is left out.
+func Planned(p plan.Plan, ordinals []int, uniform bool) map[int]plan.Resources {
+	of := map[int]plan.Resources{}
+	for _, r := range ordinals {
+		own, held := p.SizeOf(r)
+		apart := uniform && held && p.Sizes.Replicas != nil // one size for all is none of theirs
+		switch {
+		case held && !apart:
+			of[r] = own
+		case p.Resources != nil:
+			of[r] = *p.Resources
+		}
+	}
+	return of
 }

@@ -1,59 +1,61 @@
-package resize
+package wish
 
 import (
 	"math"
 	"time"
 
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/observed"
 	"ballast/planner/size"
 )
 
-// leftFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor leaves it for that again.
-const leftFor = 24 * time.Hour
+// leavesFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor leaves it for that again.
+const LeftFor = 24 * time.Hour
 
 // stillLeaving is how long after a look clusters that leave are of the same rollout, at least: a look may be left out.
 const stillLeaving = 5 * time.Minute
 
 // sameTry reports whether a rollout that has clusters leave was seen so short a while ago.
-func (q Question) sameTry(c memory.Cramped) bool {
+func sameTry(q question.Question, c memory.Cramped) bool {
 	lasts := max(stillLeaving, 2*q.Interval+time.Minute)
 	began := c.Tries > 0 || !c.Left.IsZero() && q.Now.Sub(c.Left) < lasts
 	return began && !c.Since.IsZero() && q.Now.Sub(c.Since) < lasts
 }
 
-// leftFor is how long that is by the rules: what they want falls only once their delays are over.
-func (q Question) leftFor() time.Duration {
+// LeavesFor is how long that is by the rules: what they want falls only once their delays are over.
+func LeavesFor(q question.Question) time.Duration {
 	longest := time.Duration(0)
 	for _, r := range q.Size.Merged() {
 		longest = max(longest, r.DelayDown.For)
 	}
-	return max(leftFor, longest+time.Duration(q.Size.MoveAway.After))
+	return max(LeftFor, longest+time.Duration(q.Size.MoveAway.After))
 }
 
-// cramped remembers the replicas whose nodes have no room for what is wanted, where clusters are to leave them for that. The time begins
+// Cramped remembers the replicas whose nodes have no room for what is wanted, where clusters are to leave them for that. The time begins
 // anew with a rollout that takes clusters from a replica or gives it some: what it needs changes with it. A rollout for it that ends
 // before anything left is one try more.
-func (q Question) cramped(w wishes) map[int]memory.Cramped {
-	if q.Size.MoveAway == nil || q.uniform() {
+func Cramped(q question.Question, w Wishes) map[int]memory.Cramped {
+	if q.Size.MoveAway == nil || q.Uniform() {
 		return nil
 	}
 	next := map[int]memory.Cramped{}
-	for _, replica := range q.all() {
+	for _, replica := range q.All() {
 		c := q.Memory.Cramped[replica]
-		if q.Now.Sub(c.Left) >= q.leftFor() {
+		if q.Now.Sub(c.Left) >= LeavesFor(q) {
 			c.Left = time.Time{}
 		}
 		if q.Givers[replica] && c.Left.IsZero() && c.Due(time.Duration(q.Size.MoveAway.After), q.Now) {
 			c.Tries, c.Since = c.Tries+1, q.Now
 		}
-		if q.Givers[replica] && q.sameTry(c) { // also while a look says nothing
+		if q.Givers[replica] && sameTry(q, c) { // also while a look says nothing
 			c.Since = q.Now
 		}
-		if q.Leavers[replica] && q.sameTry(c) {
+		if q.Leavers[replica] && sameTry(q, c) {
 			c.Tries, c.Left = 0, q.Now
 		}
-		has, known := q.hasOf(w, replica)
+		has, known := hasOf(q, w, replica)
 		_, receives := q.Receivers[replica]
 		switch {
 		case !known: // it is as it was
@@ -76,16 +78,16 @@ const whole = 100
 
 // hasOf is how many percent its pod has of what a replica is held at and its node has no room for; all of it where its node has. False:
 // nobody can tell, since no pod of it is seen, or its node has not answered what it was asked for last.
-func (q Question) hasOf(w wishes, replica int) (has int, known bool) {
-	wanted, beyond := w.beyond[replica]
+func hasOf(q question.Question, w Wishes, replica int) (has int, known bool) {
+	wanted, beyond := w.Beyond[replica]
 	tight, asked := beyond, false
 	for _, u := range q.Unmet {
 		if u.Replica == replica {
 			tight, asked = tight || u.NoRoom(), asked || u.Coming()
 		}
 	}
-	if held := q.held(q.Plan, q.of(replica)); !beyond && held != nil {
-		wanted = quantitiesOf(held)
+	if held := q.Held(q.Plan, q.Of(replica)); !beyond && held != nil {
+		wanted = quantity.Of(held)
 	}
 	least, seen := float64(whole), false
 	for _, p := range q.Pods {
@@ -104,9 +106,9 @@ func (q Question) hasOf(w wishes, replica int) (has int, known bool) {
 
 // share is how many percent of a size's requests a container has, of the one that it has least of.
 func share(has observed.Size, wanted size.Resources) float64 {
-	stands := quantitiesOf(&has.Has)
+	stands := quantity.Of(&has.Has)
 	if len(stands.Requests) == 0 {
-		stands = quantitiesOf(&has.Asks.Controller)
+		stands = quantity.Of(&has.Asks.Controller)
 	}
 	least := float64(whole)
 	for name, q := range wanted.Requests {

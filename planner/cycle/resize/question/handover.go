@@ -1,24 +1,22 @@
-package resize
+package question
 
 import (
 	"time"
 
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/plan"
 )
 
-// handover is from sizes in place to those of the pod template, or back, and from one leader to the next.
-type handover struct{ Question }
+// Handover is from sizes in place to those of the pod template, or back, and from one leader to the next.
+type Handover struct{ Question }
 
-// handsOver reports whether pods are held in place and the template is to hold them from now on.
-func (q handover) handsOver() bool { return q.template() && q.Plan.Sizes != nil }
+// HandsOver reports whether pods are held in place and the template is to hold them from now on.
+func (q Handover) HandsOver() bool { return q.InTemplate() && q.Plan.Sizes != nil }
 
-// covers reports whether the template would hold all that pods are held at in place and that rules still name.
-func (q handover) covers(template plan.Resources) bool {
-	named := map[string]bool{}
-	for _, rule := range q.Size.Merged() {
-		named[rule.Resource] = true
-	}
+// Covers reports whether the template would hold all that pods are held at in place and that rules still name.
+func (q Handover) Covers(template plan.Resources) bool {
+	named := q.NamedResources()
 	lacks := func(held, of map[string]string) bool {
 		for name := range held {
 			if _, there := of[name]; named[name] && !there {
@@ -27,7 +25,7 @@ func (q handover) covers(template plan.Resources) bool {
 		}
 		return false
 	}
-	for _, replica := range q.all() {
+	for _, replica := range q.All() {
 		if held, ok := q.Plan.SizeOf(replica); ok && (lacks(held.Requests, template.Requests) || lacks(held.Limits, template.Limits)) {
 			return false
 		}
@@ -35,30 +33,30 @@ func (q handover) covers(template plan.Resources) bool {
 	return true
 }
 
-// inForce are a plan's sizes, in either way; nil: it has none.
-func inForce(p plan.Plan) *plan.Sizes {
+// InForce are a plan's sizes, in either way; nil: it has none.
+func InForce(p plan.Plan) *plan.Sizes {
 	if p.Resources != nil {
 		return &plan.Sizes{Default: *p.Resources}
 	}
 	return p.Sizes
 }
 
-// newer are the resources, by ordinal, of which the plan in force has another size than the memory knows of: another leader
+// Newer are the resources, by ordinal, of which the plan in force has another size than the memory knows of: another leader
 // changed it, whose memory this one has not got, or a person had an earlier one brought back.
-func (q handover) newer() map[int]map[string]bool {
-	if q.Memory.Held == nil || inForce(q.Plan) == nil || q.handsOver() {
+func (q Handover) Newer() map[int]map[string]bool {
+	if q.Memory.Held == nil || InForce(q.Plan) == nil || q.HandsOver() {
 		return nil
 	}
 	known := q.Plan
 	known.Sizes, known.Resources = q.Memory.Held, nil
-	if q.template() {
+	if q.InTemplate() {
 		known.Sizes, known.Resources = nil, &q.Memory.Held.Default
 	}
 	out := map[int]map[string]bool{}
-	for _, replica := range q.ordinals() {
-		was, is := quantitiesOf(q.held(known, replica)), quantitiesOf(q.held(q.Plan, replica))
-		for _, name := range resources() {
-			if same(was, is, name) {
+	for _, replica := range q.Ordinals() {
+		was, is := quantity.Of(q.Held(known, replica)), quantity.Of(q.Held(q.Plan, replica))
+		for _, name := range Sized() {
+			if quantity.Same(was, is, name) {
 				continue
 			}
 			if out[replica] == nil {
@@ -87,4 +85,9 @@ func Released(m memory.Sizes, now time.Time) memory.Sizes {
 		kept.Killed = nil
 	}
 	return kept
+}
+
+// Switches reports whether size.apply is another than the plan was made by: then its sizes are of other replicas.
+func (q Handover) Switches() bool {
+	return q.HandsOver() || !q.InTemplate() && q.Plan.Resources != nil
 }

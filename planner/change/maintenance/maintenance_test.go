@@ -1,4 +1,4 @@
-package change
+package maintenance
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func window(t testing.TB, begin, end, zone string, days ...string) MaintenanceWindow {
+func window(t testing.TB, begin, end, zone string, days ...string) Window {
 	t.Helper()
-	w, err := ParseWindow(begin, end, zone, days)
+	w, err := Parse(begin, end, zone, days)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestNoWindow(t *testing.T) {
 		{"22:00", "23:00", "", []string{"Mo"}, `"Mo" is no weekday: write Monday or Mon`},
 		{"22:00", "23:00", "", []string{"Mon", "monday"}, "the weekday Monday is named twice"},
 	} {
-		if _, err := ParseWindow(test.begin, test.end, test.zone, test.days); err == nil || err.Error() != test.want {
+		if _, err := Parse(test.begin, test.end, test.zone, test.days); err == nil || err.Error() != test.want {
 			t.Errorf("%+v: %v", test, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestNoWindow(t *testing.T) {
 func TestNextIsTheFirstTimeInTheWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		minute := rapid.Custom(func(t *rapid.T) string { return clock(60 * rapid.IntRange(0, 24*60-1).Draw(t, "minute")) })
-		w, err := ParseWindow(minute.Draw(t, "begin"), minute.Draw(t, "end"), rapid.SampledFrom([]string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}).Draw(t, "zone"),
+		w, err := Parse(minute.Draw(t, "begin"), minute.Draw(t, "end"), rapid.SampledFrom([]string{"", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}).Draw(t, "zone"),
 			rapid.SliceOfNDistinct(rapid.SampledFrom(weekdays()), 0, 3, rapid.ID[string]).Draw(t, "days"))
 		if err != nil {
 			t.Skip(err)
@@ -133,11 +133,11 @@ func FuzzParseWindow(f *testing.F) {
 		if days != "" {
 			names = strings.Split(days, ",")
 		}
-		w, err := ParseWindow(begin, end, zone, names)
+		w, err := Parse(begin, end, zone, names)
 		if err != nil {
 			return
 		}
-		again, err := ParseWindow(w.Begin(), w.End(), w.Zone(), names)
+		again, err := Parse(w.Begin(), w.End(), w.Zone(), names)
 		if err != nil || !w.Equal(again) {
 			t.Errorf("%s reads back as %s: %v", w, again, err)
 		}

@@ -1,4 +1,4 @@
-package resize
+package question
 
 import (
 	"maps"
@@ -6,21 +6,21 @@ import (
 	"ballast/planner/plan"
 )
 
-// podTemplate is what is known of the sizes in the pod template.
-type podTemplate struct {
+// PodTemplate is what is known of the sizes in the pod template.
+type PodTemplate struct {
 	is      *plan.Resources // as it stands
 	was     *plan.Resources // before ballast held it
 	written *plan.Resources // as ballast wrote it last
 	held    *plan.Resources // what the plan holds it at
 }
 
-func (q Question) podTemplate() podTemplate {
-	return podTemplate{is: q.Template, was: q.Memory.Found, written: q.Memory.Written, held: q.Plan.Resources}
+func (q Question) PodTemplate() PodTemplate {
+	return PodTemplate{is: q.Template, was: q.Memory.Found, written: q.Memory.Written, held: q.Plan.Resources}
 }
 
-// found is the pod template as people have it: what the plan holds there, or held and nobody changed since, as it was before that; all
+// Found is the pod template as people have it: what the plan holds there, or held and nobody changed since, as it was before that; all
 // else as it is.
-func (t podTemplate) found() *plan.Resources {
+func (t PodTemplate) Found() *plan.Resources {
 	was, is, held := t.was, t.is, t.held
 	switch {
 	case t.foundAnew():
@@ -28,7 +28,7 @@ func (t podTemplate) found() *plan.Resources {
 	case held == nil, is == nil:
 		return was
 	}
-	left := t.left()
+	left := t.Left()
 	return &plan.Resources{Requests: peoples(was.Requests, is.Requests, held.Requests, left.Requests),
 		Limits: peoples(was.Limits, is.Limits, held.Limits, left.Limits)}
 }
@@ -54,9 +54,9 @@ func peoples(was, is map[string]string, ours ...map[string]string) map[string]st
 	return all
 }
 
-// left is what the template has as ballast wrote it, held now or no more: nobody takes a quantity out of it that no rule makes
+// Left is what the template has as ballast wrote it, held now or no more: nobody takes a quantity out of it that no rule makes
 // any more.
-func (t podTemplate) left() plan.Resources {
+func (t PodTemplate) Left() plan.Resources {
 	if t.written == nil || t.is == nil {
 		return plan.Resources{}
 	}
@@ -74,7 +74,7 @@ func (t podTemplate) left() plan.Resources {
 }
 
 // foundAnew reports whether the template is as people have it. As long as it is as ballast wrote it, what it had before counts.
-func (t podTemplate) foundAnew() bool {
+func (t PodTemplate) foundAnew() bool {
 	if t.was == nil {
 		return true
 	}

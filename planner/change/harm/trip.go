@@ -1,4 +1,5 @@
-package change
+// Package harm says when a wave, or a rollout that fails again and again, stops everything after it.
+package harm
 
 import (
 	"cmp"
@@ -8,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"ballast/planner/change"
 )
 
 const (
@@ -119,10 +122,10 @@ const (
 
 // Trip says that nothing more may move until a person clears it. Reasons are those above, and Failing.
 type Trip struct {
-	At     time.Time  `json:"at"`
-	Reason TripReason `json:"reason"`
-	Why    string     `json:"why"`
-	Cause  Cause      `json:"cause,omitempty"` // of the rollout that failed, where Reason is Failing
+	At     time.Time    `json:"at"`
+	Reason TripReason   `json:"reason"`
+	Why    string       `json:"why"`
+	Cause  change.Cause `json:"cause,omitempty"` // of the rollout that failed, where Reason is Failing
 }
 
 // After watches another wave. What was before the first of several waves in a row stays what the fleet is compared
