@@ -39,7 +39,7 @@ var meanings = map[string]string{
 // eventsPage is every problem and event by its name, with the beginning of what it says.
 func eventsPage(t *testing.T) string {
 	all := map[string]*told{}
-	for _, dir := range []string{"cycle", "cycle/*", "discover", "measure", "failover", "conflicts", "installation", "telemetry"} {
+	for _, dir := range []string{"cycle", "cycle/*", "cycle/*/*", "discover", "measure", "failover", "conflicts", "installation", "telemetry"} {
 		collect(t, dir, all)
 	}
 	var rows [][]string
@@ -76,7 +76,7 @@ func collect(t *testing.T, dir string, all map[string]*told) {
 		if all[name] == nil {
 			all[name] = &told{from: map[string]bool{}}
 		}
-		all[name].from[strings.TrimSuffix(dir, "/*")] = true
+		all[name].from[strings.TrimRight(dir, "/*")] = true
 		return all[name]
 	}
 	var trees []*ast.File

@@ -202,7 +202,7 @@ func constants(t *testing.T, file, of string) (rows [][]string) {
 // reasonsPage is the closed sets of reasons: of an answer, and of a move.
 func reasonsPage(t *testing.T) string {
 	return "# Reasons of the webhook's answers\n\nMetric label, log value and audit annotation. The set is closed.\n\n" +
-		table([]string{"reason", "meaning"}, constants(t, "planner/plan/reason.go", "Reason")) +
+		table([]string{"reason", "meaning"}, constants(t, "planner/plan/view.go", "Reason")) +
 		"\n# Reasons of moves\n\nWhy a cluster would move: of `ballast plan`, as a table, as JSON (`candidate.moves[].reason`) and as a page. The set is closed.\n\n" +
 		table([]string{"reason", "meaning"}, constants(t, "planner/cycle/outcome/movereason.go", "MoveReason"))
 }

@@ -39,7 +39,7 @@ func (e Evidence) Next(s Seen, of string, adopted bool, now time.Time) Evidence 
 	if !stands || !adopted {
 		return Evidence{Load: max(s.Fullest, s.Heaviest), Of: of, At: now}
 	}
-	if !e.exceeds(s) {
+	if !Beyond(s.Fullest, e.Line(s)) {
 		e.Above = time.Time{}
 	} else if e.Above.IsZero() || now.Before(e.Above) {
 		e.Above = now
@@ -49,10 +49,6 @@ func (e Evidence) Next(s Seen, of string, adopted bool, now time.Time) Evidence 
 
 // Line is what a replica is known to bear: never less than the heaviest, which one has in any case.
 func (e Evidence) Line(s Seen) plan.Load { return max(e.Load, s.Heaviest) }
-
-func (e Evidence) exceeds(s Seen) bool {
-	return Beyond(s.Fullest, e.Line(s))
-}
 
 // Beyond reports whether a replica carries far more than the line.
 func Beyond(carries, line plan.Load) bool { return float64(carries)*100 > float64(line)*beyond }

@@ -76,7 +76,8 @@ func (q refusals) giveUp(a *Answer, found size.Resources) {
 		g := q.next(ordinal, lacking[ordinal], held)
 		g.Held = held
 		untold := g.Since.IsZero() && g.Podless.IsZero()
-		if untold || sameSize(quantity.Over(found, sizes[ordinal]), found) { // the template's own size is what is left
+		left := quantity.Over(found, sizes[ordinal])
+		if untold || quantity.Same(left, found, size.CPU) && quantity.Same(left, found, size.Memory) { // the template's own size is what is left
 			continue
 		}
 		if a.Memory.GivenUp == nil {
@@ -92,10 +93,6 @@ func (q refusals) giveUp(a *Answer, found size.Resources) {
 	if len(a.Memory.GivenUp) > 0 {
 		a.Sizes = quantity.Rows(q.Ordinals(), sizes)
 	}
-}
-
-func sameSize(a, b size.Resources) bool {
-	return quantity.Same(a, b, size.CPU) && quantity.Same(a, b, size.Memory)
 }
 
 // next is what is known of the refusals of one ordinal after this look. Lacking says that no pod is made for it, though one is due.

@@ -166,7 +166,7 @@ func Differences(now, then plan.Plan, replicas int) (back []SizeBack) {
 func rowsOf(w wish.Wishes, of config.Size) (all []SizeRow) {
 	policies := map[string]string{}
 	for _, row := range w.Rows {
-		name := ruleName(row.Rule)
+		name := strings.TrimSuffix(fmt.Sprintf("%s/%s/%s", row.Rule.List, row.Rule.Resource, row.Rule.Name), "/")
 		if _, known := policies[name]; !known {
 			policies[name] = of.PolicyOf(row.Rule)
 		}
@@ -175,9 +175,4 @@ func rowsOf(w wish.Wishes, of config.Size) (all []SizeRow) {
 			Computed: quantity.Text(row.Rule.Resource, row.Computed), Value: quantity.Text(row.Rule.Resource, row.Value), Held: row.Held})
 	}
 	return all
-}
-
-// ruleName is how people know a rule.
-func ruleName(r size.Rule) string {
-	return strings.TrimSuffix(fmt.Sprintf("%s/%s/%s", r.List, r.Resource, r.Name), "/")
 }

@@ -1,15 +1,23 @@
 package snapshot
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/config"
 	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/safety"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
+	"ballast/planner/diff"
+	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 	"ballast/planner/rollout/basis"
 )
 
@@ -97,4 +105,80 @@ func leavesTaken(s *Snapshot, cause change.Cause) bool {
 
 func byPerson(cause change.Cause) bool {
 	return cause == change.Pin || cause == change.Rollback || cause == change.Drain
+}
+
+// small are the replicas that no wave moves clusters to yet, since they are to be larger than their pods are. A node that says nothing is
+// waited for as long as package diff waits; one that has no room ends what levels, and holds up nobody who has to move.
+func small(s *Snapshot, cause change.Cause) map[int]string {
+	r := s.Next.Rollout
+	if r == nil || s.Next.Sizes == nil || s.In.BreakGlass {
+		return nil
+	}
+	patient := s.In.Now.Sub(r.Since) < min(diff.GrowsWithin, time.Duration(s.In.Config.Rollout.StageTimeout)/2)
+	small := map[int]string{}
+	for _, u := range sizing.Unmet(s.In, s.Next) {
+		if u.Coming() && (patient || u.NoRoom() && cause.Levels()) {
+			small[u.Replica] = u.String()
+		}
+	}
+	return small
+}
+
+// tooLarge says why a rollout that levels is to end: a node has no room for what is to come to it. A node that may yet have room is
+// given some time.
+func tooLarge(s *Snapshot) string {
+	r := s.Next.Rollout
+	if r == nil {
+		return ""
+	}
+	receivers := sizing.ReceiversOf(s.Next, s.Changes.Target)
+	for _, u := range sizing.Unmet(s.In, s.Next) {
+		lasts := u.State == diff.PodInfeasible || s.In.Now.Sub(r.Since) >= diff.GrowsWithin
+		if u.NoRoom() && lasts && receivers[u.Replica] {
+			return fmt.Sprintf("the node of replica %d has no room for the size that it needs (%s)", u.Replica, u.State)
+		}
+	}
+	return ""
+}
+
+// drainTimeout is the deadline of the one stage in which nothing is reconciled.
+const drainTimeout = 5 * time.Minute
+
+// ModeOf is the rollout mode that the configuration names.
+func ModeOf(r config.Rollout) string {
+	switch {
+	case r.Live != nil:
+		return plan.ModeLive
+	case r.X0Y != nil:
+		return plan.ModeX0Y
+	}
+	return plan.ModeDefault
+}
+
+func inCluster(fleet discover.Fleet, in input.Inputs) observed.InCluster {
+	for _, cl := range fleet.Clusters {
+		if cl.Implicit {
+			return observed.InCluster{Implicit: true, Algorithm: string(standing.Algorithm(in))}
+		}
+	}
+	return observed.InCluster{}
+}
+
+// Restarts reports whether what is wanted restarts the fleet in that mode.
+func Restarts(s *Snapshot, w *rollout.Proposal, o basis.Options) bool {
+	moves := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) > 0
+	switch {
+	case o.Mode == plan.ModeX0Y:
+		return moves || w.Replicas != s.Next.Replicas || w.ControllerReplicas != s.Next.ControllerReplicas
+	case ScalingRestarts(s, w):
+		return true
+	case s.Next.Target.Kind != plan.Deployment && w.ControllerReplicas != s.Next.ControllerReplicas:
+		return true
+	}
+	return o.Mode == plan.ModeDefault && o.RolloutRestart && moves
+}
+
+// ScalingRestarts reports whether what is wanted scales a Deployment, whose pods read their number once.
+func ScalingRestarts(s *Snapshot, w *rollout.Proposal) bool {
+	return s.Next.Target.Kind == plan.Deployment && w.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 }

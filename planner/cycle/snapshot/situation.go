@@ -1,7 +1,9 @@
 package snapshot
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
@@ -69,4 +71,26 @@ func scaledDeployment(p plan.Plan) string {
 	}
 	return "pods of a Deployment read their number of replicas once, at their start, so that with partition.replicas: workload a cluster may have two owners after each change: " +
 		"only a failover begins, and what follows replicas that were taken away; set partition.replicas to a number, or leave it out, or run the controller as a StatefulSet"
+}
+
+// MoveBlocks is why change.moves lets nothing that levels begin now, beside its rates.
+func MoveBlocks(s *Snapshot) []change.Block {
+	var h change.Past
+	if n := len(s.Changes.Ledger); n > 0 {
+		h.Last = s.Changes.Ledger[n-1].At.Unix()
+	}
+	return s.In.Config.Change.MoveRules().MayMove(s.In.Now, h)
+}
+
+// MoveBlock words the first of them; empty: there is none.
+func MoveBlock(s *Snapshot) string {
+	blocks := MoveBlocks(s)
+	if len(blocks) == 0 {
+		return ""
+	}
+	why := fmt.Sprintf("change.moves: %s (%s)", blocks[0].Why, blocks[0].Reason)
+	if until := blocks[0].Until; !until.IsZero() {
+		why += ", until " + until.UTC().Format(time.RFC3339)
+	}
+	return why
 }

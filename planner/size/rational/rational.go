@@ -19,14 +19,12 @@ func Of(q resource.Quantity) *big.Rat {
 	q = q.DeepCopy()
 	dec := q.AsDec()
 	r := new(big.Rat).SetInt(dec.UnscaledBig())
-	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(absolute(int(dec.Scale())))), nil)
+	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(max(int64(dec.Scale()), -int64(dec.Scale()))), nil)
 	if dec.Scale() < 0 {
 		return r.Mul(r, new(big.Rat).SetInt(ten))
 	}
 	return r.Quo(r, new(big.Rat).SetInt(ten))
 }
-
-func absolute(i int) int { return max(i, -i) }
 
 // Finite is an input as an exact number; what is none is 0.
 func Finite(input float64) *big.Rat {
