@@ -396,3 +396,9 @@ func writePlanYAML(w io.Writer, out cycle.Outcome) error {
 	_, err = io.WriteString(w, text)
 	return err
 }
+
+// Ahead says in a line or two how a forecast would come about.
+func Ahead(w io.Writer, a cycle.Forecast, in input.Inputs) { writeAhead(w, a, in.Now) }
+
+// MayCarry says what a replica may carry, or is known to.
+func MayCarry(w io.Writer, l *cycle.Line) { writeLine(w, l) }

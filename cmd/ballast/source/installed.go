@@ -1,4 +1,4 @@
-package plan
+package source
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // Installed is the configuration by which the installed planner goes, of the ConfigMap of that name, and the default one
 // where none is installed.
 func Installed(ctx context.Context, c client.Client, namespace, name string, progress io.Writer) (config.PlannerConfig, error) {
-	o := &options{installed: name}
-	o.cluster.Namespace = namespace
-	return o.fromCluster(ctx, c, progress)
+	s := &Source{installed: name}
+	s.cluster.Namespace = namespace
+	return s.fromCluster(ctx, c, progress)
 }
