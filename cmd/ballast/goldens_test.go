@@ -29,7 +29,7 @@ func recorded() map[string]string {
 		"config explain": "TestConfigExplainPrintsTheRulesThatHold",
 		"doctor":         "doctor/testdata/healthy.golden",
 		"evacuate":       "evacuate/testdata/begins.golden",
-		"explain":        "plan/testdata/explain.golden",
+		"explain":        "explain/testdata/explain.golden",
 		"freeze":         "freeze/testdata/frozen.golden",
 		"plan":           "plan/testdata/answers.golden",
 		"planner":        logAlone,

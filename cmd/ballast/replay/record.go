@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"ballast/cmd/ballast/connect"
-	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/source"
 	"ballast/planner/config"
 	"ballast/planner/controller/gather"
 	"ballast/planner/controller/wiring"
@@ -44,7 +44,7 @@ func (o *options) fromPrometheus(ctx context.Context, progress io.Writer, files 
 	}
 	for i, w := range files {
 		if w.name == installedName {
-			c, err := plan.Installed(ctx, client, o.cluster.Namespace, o.installed, progress)
+			c, err := source.Installed(ctx, client, o.cluster.Namespace, o.installed, progress)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -283,3 +283,61 @@ func (a *Archive) Locked(base store.Snapshot) []problem.Problem {
 	}
 	return list
 }
+
+// RollbackTo is RollbackTo by the history as the leader knows it.
+func (a *Archive) RollbackTo(asked string) *input.Rollback { return RollbackTo(a.history.Plans, asked) }
+
+// RollbackTo reads the annotation by which a person asks for an earlier plan, of those that are kept.
+func RollbackTo(kept []store.Record, asked string) *input.Rollback {
+	if asked == "" {
+		return nil
+	}
+	revision, ok := plan.ParseAsked(asked, plan.MaxRollback)
+	if !ok {
+		return &input.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
+	}
+	r := &input.Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}
+	for _, record := range kept {
+		if record.Revision != revision {
+			continue
+		}
+		p, err := plan.Decode(record.Text)
+		if err != nil {
+			r.Problem = fmt.Sprintf("revision %d cannot be read: %v", revision, err)
+			break
+		}
+		r.Plan, r.Problem = &p, ""
+	}
+	return r
+}
+
+// takeOverTrend goes on with what replicas carried under the last leader.
+func (a *Archive) takeOverTrend() {
+	part, kept := a.history.Parts[trend.HistoryPart]
+	if !kept {
+		return
+	}
+	if err := a.trend.UnmarshalBinary(part); err != nil {
+		a.Log.Error(err, "what replicas carried under the last leader was dropped; the page's load over time begins anew")
+	}
+}
+
+// KeepTrend takes in what replicas carry by a cycle that knows loads.
+func (a *Archive) KeepTrend(in input.Inputs, out cycle.Outcome) {
+	if out.Loads != nil {
+		a.trend = a.trend.Take(trend.Of(out.Now, in.Now), out.Memory.Unit)
+	}
+}
+
+// saveTrend keeps it for people and for the next leader.
+func (a *Archive) saveTrend(parts map[string][]byte) error {
+	if len(a.trend.Levels) == 0 {
+		return nil
+	}
+	part, err := a.trend.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("packing what replicas carried: %w", err)
+	}
+	parts[trend.HistoryPart] = part
+	return nil
+}

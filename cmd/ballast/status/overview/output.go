@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/steer"
+	"ballast/planner/decisions"
 	"ballast/planner/plan"
 	"ballast/planner/status"
+	"ballast/planner/store"
 )
 
 func (s *Overview) WriteTable(w io.Writer) error {
@@ -377,4 +380,221 @@ func (s *Overview) writeBeside(w io.Writer) {
 	for _, u := range s.Unread {
 		say.To(w, "Unseen   %s\n", u)
 	}
+}
+
+// owns is how many clusters a replica has by its own account.
+func owns(r status.Replica) string {
+	if r.Owns == nil {
+		return "says nothing"
+	}
+	return fmt.Sprintf("has %d", *r.Owns)
+}
+
+// sampled is how old the oldest value in use of its clusters is.
+func (s *Overview) sampled(r status.Replica) string {
+	if r.Sampled.IsZero() {
+		return "-"
+	}
+	return "values " + say.Span(max(s.Now.Sub(r.Sampled), 0)) + " old"
+}
+
+// writeSizes says how large the replicas are, as they are asked for and as they are: those of which the same can be said together.
+func (s *Overview) writeSizes(w io.Writer) {
+	pods := map[int]PodStatus{}
+	for _, p := range s.Pods {
+		if p.Replica != plan.NoReplica && !p.Terminating {
+			pods[p.Replica] = p
+		}
+	}
+	wanted := map[int]plan.Resources{}
+	for _, r := range s.Known {
+		wanted[r.Replica] = r.Wanted
+	}
+	var said []string
+	replicas := map[string][]int{}
+	for _, r := range s.Replicas {
+		words := s.sizeWords(r.ID, wanted[r.ID], pods)
+		if words == "" {
+			continue
+		}
+		if replicas[words] == nil {
+			said = append(said, words)
+		}
+		replicas[words] = append(replicas[words], r.ID)
+	}
+	for _, words := range said {
+		say.To(w, "Size     %s: %s\n", numbers(replicas[words]), say.OneLine(words))
+	}
+}
+
+// sizeWords is empty where neither the plan nor a rule says how large a replica is.
+func (s *Overview) sizeWords(replica int, want plan.Resources, pods map[int]PodStatus) string {
+	held, holds := s.Plan.SizeOf(replica)
+	if s.Plan.Resources != nil {
+		held, holds = *s.Plan.Resources, true
+	}
+	wants := len(want.Requests)+len(want.Limits) > 0
+	if !holds && !wants {
+		return ""
+	}
+	words := []string{"the plan holds " + say.Size(held)}
+	if wants && !want.Same(held) {
+		words = append(words, "its rules want "+say.Size(want))
+	}
+	if p, runs := pods[replica]; runs && holds {
+		words = append(words, p.describeSize(held))
+	}
+	return strings.Join(words, "; ")
+}
+
+// numbers lists replicas: "0, 3".
+func numbers(of []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(of), " ", ", "), "[]")
+}
+
+// describeSize is what the pod has, as far as it is not what the plan holds.
+func (p PodStatus) describeSize(held plan.Resources) string {
+	said := "its pod has it"
+	switch {
+	case p.Resize != "":
+		asks := "it"
+		if !covers(p.Asked, held) {
+			asks = say.Size(p.Asked)
+		}
+		said = fmt.Sprintf("its pod has %s, and asks for %s: %s", say.Size(named(p.Has, held)), asks, p.Resize)
+		if p.Words != "" {
+			said += " (" + p.Words + ")"
+		}
+	case !covers(p.Asked, held):
+		said = "its pod asks for " + say.Size(p.Asked)
+	case len(p.Has.Requests)+len(p.Has.Limits) == 0:
+		said = "its pod asks for it, and its node has not said what it has"
+	case !covers(p.Has, held):
+		said = "its pod asks for it, and has " + say.Size(p.Has)
+	}
+	return said
+}
+
+// named is what there is of the resources that are held.
+func named(has, held plan.Resources) plan.Resources {
+	only := func(has, held map[string]string) map[string]string {
+		out := maps.Clone(has)
+		maps.DeleteFunc(out, func(name, _ string) bool { _, is := held[name]; return !is })
+		return out
+	}
+	return plan.Resources{Requests: only(has.Requests, held.Requests), Limits: only(has.Limits, held.Limits)}
+}
+
+// covers reports whether all that is held is so, in whatever unit it is written.
+func covers(has, held plan.Resources) bool {
+	same := func(has, held map[string]string) bool {
+		for name, want := range held {
+			a, errA := plan.ReadQuantity(has[name])
+			b, errB := plan.ReadQuantity(want)
+			if errA != nil || errB != nil || a.Cmp(b) != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	return same(has.Requests, held.Requests) && same(has.Limits, held.Limits)
+}
+
+// shownElsewhere is how many clusters the table names that are not where the plan has them.
+const shownElsewhere = 5
+
+func (s *Overview) writeElsewhere(w io.Writer) {
+	for i, e := range s.Elsewhere {
+		if i == shownElsewhere {
+			say.To(w, "         ... and %d more (-o json shows them)\n", len(s.Elsewhere)-i)
+			return
+		}
+		has := "no replica has it"
+		switch len(e.Owners) {
+		case 0:
+		case 1:
+			has = fmt.Sprintf("replica %d has it", e.Owners[0])
+		default:
+			has = fmt.Sprintf("replicas %s have it", numbers(e.Owners))
+		}
+		say.To(w, "Owner    %s: %s, the plan gives it to %d\n", e.Cluster, has, e.Planned)
+	}
+}
+
+const (
+	mostDecisions = 10
+	shownNames    = 3 // moves of a decision that the table names
+)
+
+// decision is a plan that was decided, as the history keeps it. Changed is nil where the plan before it is not kept.
+type decision struct {
+	Revision int64             `json:"revision"`
+	At       time.Time         `json:"at,omitzero"`
+	By       string            `json:"by,omitempty"`
+	Reason   string            `json:"reason,omitempty"`
+	Changed  *decisions.Change `json:"changed,omitempty"`
+}
+
+// DecidedOf are the last decisions, newest first. The history has the plan in force a little later than its ConfigMap.
+func DecidedOf(state steer.State, records []store.Record) []decision {
+	var list []decision
+	var plans []plan.Plan
+	add := func(p plan.Plan, d decision) {
+		d.Revision, d.At, d.By, d.Reason = p.Revision, plan.WithinJSON(d.At), say.OneLine(d.By), say.OneLine(d.Reason)
+		list, plans = append(list, d), append(plans, p)
+	}
+	if p := state.Plan; p != nil && (len(records) == 0 || records[0].Revision < p.Revision) {
+		at, _ := time.Parse(time.RFC3339, state.Annotations[plan.AnnotationDecidedAt]) // anybody may have written it; none is shown then
+		add(*p, decision{At: at, By: state.Annotations[plan.AnnotationDecidedBy], Reason: state.Annotations[plan.AnnotationReason]})
+	}
+	for _, r := range records {
+		p, err := plan.Decode(r.Text)
+		if err != nil {
+			continue // the history's reader has said so
+		}
+		add(p, decision{At: r.Meta.DecidedAt, By: r.Meta.DecidedBy, Reason: r.Meta.Reason})
+	}
+	for i := range len(list) - 1 {
+		c := decisions.Between(plans[i+1], plans[i])
+		list[i].Changed = &c
+	}
+	return list[:min(len(list), mostDecisions)]
+}
+
+func (s *Overview) writeDecisions(w io.Writer) {
+	if len(s.Decisions) < 2 { // the head says it of the plan in force
+		return
+	}
+	say.To(w, "Decided  as far as the history keeps it, newest first\n")
+	for _, d := range s.Decisions {
+		at := "when nobody knows"
+		if !d.At.IsZero() {
+			at = fmt.Sprintf("%s (%s ago)", d.At.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(d.At)))
+		}
+		say.To(w, "  %d  %s  %s\n      %s\n", d.Revision, at, d.changes(), say.OrDash(d.Reason))
+	}
+}
+
+// changes says what a decision changed, and names the first of what it moved.
+func (d decision) changes() string {
+	if d.Changed == nil {
+		return "the plan before is not kept"
+	}
+	words := d.Changed.Words()
+	if len(words) == 0 {
+		return "nothing that is enforced"
+	}
+	said := strings.Join(words, ", ")
+	var names []string
+	for i, m := range d.Changed.Moves {
+		if i == shownNames {
+			names = append(names, fmt.Sprintf("%d more", len(d.Changed.Moves)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s %d -> %d", m.Cluster, m.From, m.To))
+	}
+	if len(names) > 0 {
+		said += fmt.Sprintf(" (%s)", strings.Join(names, ", "))
+	}
+	return said
 }

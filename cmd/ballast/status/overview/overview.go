@@ -2,10 +2,14 @@
 package overview
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
@@ -169,4 +173,91 @@ func describe(m cycle.Move) string {
 		return fmt.Sprintf("%s: to %d", m.Cluster, m.To)
 	}
 	return fmt.Sprintf("%s: %d -> %d", m.Cluster, m.From, m.To)
+}
+
+// Same reports whether another look says the same, but for how long things are as they are.
+func (s Overview) Same(other Overview) bool {
+	a, errA := json.Marshal(s.timeless())
+	b, errB := json.Marshal(other.timeless())
+	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// timeless is what it says without what is another thing with every look: when the leader looked, ages and messages that have
+// figures in them, by the side of which there is a kind or a reason.
+func (s Overview) timeless() Overview {
+	s.Renewed, s.LookedAt = time.Time{}, time.Time{}
+	s.Conditions = each(s.Conditions, func(c *status.Condition) { c.Message = "" })
+	s.Unwell = each(s.Unwell, func(u *status.Unwell) { u.Message = "" })
+	s.Problems = each(s.Problems, func(p *problem.Problem) { p.Message = "" })
+	s.Known = each(s.Known, func(r *status.Replica) { r.Sampled = time.Time{} })
+	if s.Rollout != nil { // its deadline is worked out anew with every look, in whole seconds
+		r := *s.Rollout
+		r.Deadline = time.Time{}
+		s.Rollout = &r
+	}
+	if s.Candidate != nil { // how the vote stands
+		c := *s.Candidate
+		c.Verdict = ""
+		s.Candidate = &c
+	}
+	if s.Slots != nil {
+		slots := *s.Slots
+		slots.Slots = each(slots.Slots, func(s *SlotStatus) { s.HeartbeatAge = "" })
+		s.Slots = &slots
+	}
+	return s
+}
+
+// each changes a copy of a list.
+func each[T any](list []T, change func(*T)) []T {
+	list = slices.Clone(list)
+	for i := range list {
+		change(&list[i])
+	}
+	return list
+}
+
+// exitNeeds is the exit code where something waits for a person; as in doctor and watch, 1 is left to what could not be looked at.
+const exitNeeds = 2
+
+// CollectNeeds is what does not become well by itself. What people asked for, and what ends by itself, is none of it: a freeze, a
+// mode that only observes, a rollout within its time, a hold-off.
+func (s *Overview) CollectNeeds() []string {
+	var list []string
+	add := func(when bool, format string, args ...any) {
+		if when {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	add(s.Plan == nil, "there is no plan in force")
+	add(s.Owner != nil, "another installation plans for this workload")
+	add(!s.LookedAt.IsZero() && s.Now.Sub(s.LookedAt) > outdated, "no leader has looked for %s", say.Span(s.Now.Sub(s.LookedAt)))
+	for _, c := range s.Conditions {
+		add(bad(c), "%s is %s: %s", c.Type, c.Status, c.Reason)
+	}
+	add(s.Rollout != nil && s.Rollout.Late, "the rollout is past its deadline")
+	add(len(s.PinProblems) > 0, "%s cannot be read", say.Plural(len(s.PinProblems), "pin"))
+	add(s.Rollout == nil && len(s.Drift) > 0, "%s from the plan", say.Plural(len(s.Drift), "difference"))
+	return list
+}
+
+// bad reports whether a condition is one that a person has to look into.
+func bad(c status.Condition) bool {
+	switch c.Type {
+	case status.Planning:
+		return c.Status == status.False && c.Reason != status.Paused && c.Reason != status.HeldOff
+	case status.Enforced:
+		return c.Status == status.False && c.Reason != status.Observing && c.Reason != status.NoPlan
+	case status.Degraded:
+		return c.Status == status.True
+	}
+	return false
+}
+
+// Needed is the error that the command ends with, nil where nobody is needed.
+func (s *Overview) Needed() error {
+	if len(s.Needs) == 0 {
+		return nil
+	}
+	return say.ExitWith(exitNeeds, errors.New(strings.Join(s.Needs, "; ")))
 }

@@ -1,4 +1,4 @@
-package plan
+package source
 
 import (
 	"bytes"
@@ -96,7 +96,7 @@ func TestThePlanSeesThePodsAsALeaderDoes(t *testing.T) {
 
 // TestARollbackIsOfThePlansThatAreKept, and what else is asked for is told.
 func TestARollbackIsOfThePlansThatAreKept(t *testing.T) {
-	in := seenCycle(t, "elected-move")
+	in := fixture.SeenCycle(t, "elected-move")
 	in.Config.Mode = plan.Enforce
 	p := cycle.Run(in).Next.Clone()
 	p.Rollout, p.Revision = nil, 5

@@ -1,4 +1,4 @@
-package plan
+package source
 
 import (
 	"io"
@@ -19,7 +19,7 @@ func TestWhatLooksAtAFleetKnowsTheSelectedClustersAlone(t *testing.T) {
 	w.Config += "discover: {selector: {matchLabels: {team: ours}}}\npoll: {prometheus: {url: 'http://127.0.0.1:1'}}\n"
 	w.Teams = map[string]string{"dev": "theirs", "lab": "ours", "prod-eu": "ours"}
 	c := w.Client(t)
-	s := &Source{options{installed: "ballast-config"}}
+	s := &Source{installed: "ballast-config"}
 	s.cluster.Namespace = "argocd"
 	cmd := &cobra.Command{}
 	cfg, err := s.Config(t.Context(), cmd, c, io.Discard)

@@ -1,4 +1,4 @@
-package plan
+package source
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/memory"
@@ -20,7 +21,7 @@ import (
 // TestThePlanGoesByAllThatTheLeaderRemembers, as the next leader would: "would" is what will be. What cannot be read is told.
 func TestThePlanGoesByAllThatTheLeaderRemembers(t *testing.T) {
 	noon := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	cycled := cycle.Run(seenCycle(t, "elected-move")).Memory
+	cycled := cycle.Run(fixture.SeenCycle(t, "elected-move")).Memory
 	left := memory.Memory{HoldOff: noon, Savings: evaluate.Savings{At: noon, Of: map[int]float64{3: 0.5}}, LastGood: cycled.LastGood,
 		Votes: evaluate.Vote{Basis: "b", Since: noon.Add(-time.Hour), Ballots: []evaluate.Ballot{{At: noon, Key: "k"}}}}
 	if len(left.LastGood.IDs) == 0 {

@@ -1,4 +1,4 @@
-package plan
+package source
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func TestNoInstalledConfigurationSendsAPersonsFiles(t *testing.T) {
 				strings.ReplaceAll(test.http, "FILE", file) + "}}}\n"
 			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-config"}, Data: map[string]string{"config.yaml": text}}).Build()
-			o := &options{installed: "ballast-config"}
+			o := &Source{installed: "ballast-config"}
 			o.cluster.Namespace = "argocd"
 			var said bytes.Buffer
 			cfg, err := o.loadConfig(t.Context(), c, &said, false)

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestBar(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := bar(tt.value, tt.most); got != tt.want {
+			if got := Bar(tt.value, tt.most); got != tt.want {
 				t.Errorf("bar %q, want %q", got, tt.want)
 			}
 		})
@@ -36,10 +36,10 @@ func TestBar(t *testing.T) {
 func TestBarsKeepTheOrderOfTheirValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Float64Range(0, 1).Draw(t, "a"), rapid.Float64Range(0, 1).Draw(t, "b")
-		if a < b && utf8.RuneCountInString(bar(a, 1)) > utf8.RuneCountInString(bar(b, 1)) {
+		if a < b && utf8.RuneCountInString(Bar(a, 1)) > utf8.RuneCountInString(Bar(b, 1)) {
 			t.Errorf("the bar of %v is longer than that of %v", a, b)
 		}
-		if utf8.RuneCountInString(bar(a, 1)) > barWidth {
+		if utf8.RuneCountInString(Bar(a, 1)) > barWidth {
 			t.Errorf("the bar of %v is wider than %d", a, barWidth)
 		}
 	})
@@ -47,12 +47,12 @@ func TestBarsKeepTheOrderOfTheirValues(t *testing.T) {
 
 func TestAScreenThatIsNoTerminalGetsPlainText(t *testing.T) {
 	var b bytes.Buffer
-	s := &screen{w: &b}
-	s.heading("1/7  A fleet")
-	s.check("it stands")
-	s.command("kubectl get pods")
-	s.seen("Warning: shard 1 was put back to 3\nsecret/x patched\n")
-	s.table([][]string{{"REPLICA", "SHARE"}, {"0", bar(1, 2)}})
+	s := &Screen{W: &b}
+	s.Heading("1/7  A fleet")
+	s.Check("it stands")
+	s.Command("kubectl get pods")
+	s.Seen("Warning: shard 1 was put back to 3\nsecret/x patched\n")
+	s.Table([][]string{{"REPLICA", "SHARE"}, {"0", Bar(1, 2)}})
 	want := `
 1/7  A fleet
   ✓ it stands
@@ -70,9 +70,9 @@ func TestAScreenThatIsNoTerminalGetsPlainText(t *testing.T) {
 
 func TestATerminalGetsColours(t *testing.T) {
 	var b bytes.Buffer
-	s := &screen{w: &b, tty: true, color: true}
-	s.check("it stands")
-	s.seen("Warning: look")
+	s := &Screen{W: &b, tty: true, color: true}
+	s.Check("it stands")
+	s.Seen("Warning: look")
 	want := "  \x1b[32m✓\x1b[0m it stands\n  \x1b[33mWarning: look\x1b[0m\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
@@ -82,18 +82,11 @@ func TestATerminalGetsColours(t *testing.T) {
 func TestBusyGivesTheErrorAndEndsItsLine(t *testing.T) {
 	var b bytes.Buffer
 	wrong := errors.New("wrong")
-	if err := (&screen{w: &b}).busy("something", func() error { return wrong }); !errors.Is(err, wrong) {
+	if err := (&Screen{W: &b}).Busy("something", func() error { return wrong }); !errors.Is(err, wrong) {
 		t.Errorf("error %v, want %v", err, wrong)
 	}
 	if want := "  … something  0.0 s\n"; b.String() != want {
 		t.Errorf("text %q, want %q", b.String(), want)
-	}
-}
-
-func TestQuoteWritesWhatIsTyped(t *testing.T) {
-	got := quote([]string{"-n", "argocd", "patch", "-p", "{\"data\":{\"pins\":\"a: 1\n\"}}"})
-	if want := `-n argocd patch -p '{"data":{"pins":"a: 1\n"}}'`; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -1,7 +1,7 @@
-package plan
+// Package explain is `ballast explain`.
+package explain
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/source"
 	"ballast/planner/cycle/explain"
 )
 
-// NewExplainCommand is `ballast explain`.
-func NewExplainCommand() *cobra.Command {
-	o := &options{}
+// NewCommand is `ballast explain`.
+func NewCommand() *cobra.Command {
+	var o source.Source
+	var output string
 	cmd := &cobra.Command{
 		Use:   "explain CLUSTER",
 		Short: "Say why a cluster is on its replica, and what each other one would be to it",
@@ -30,23 +32,23 @@ CLUSTER is the name of its Secret, its own name, or its server.`,
   ballast explain prod-eu --inputs inputs.json   # of a bug report`,
 		Args: say.One("a cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := say.CheckForm(o.output); err != nil {
+			if err := say.CheckForm(output); err != nil {
 				return err
 			}
-			return o.explain(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))
+			return explainCluster(cmd, &o, args[0], output)
 		},
 	}
-	o.register(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
+	o.Register(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
 	return cmd
 }
 
-func (o *options) explain(ctx context.Context, name string, out, progress io.Writer, namespaceSet bool) error {
-	in, err := o.gather(ctx, progress, namespaceSet)
+func explainCluster(cmd *cobra.Command, from *source.Source, name, output string) error {
+	in, err := from.Gather(cmd.Context(), cmd, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	result, err := o.runs(in)
+	result, err := from.Outcome(in)
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (o *options) explain(ctx context.Context, name string, out, progress io.Wri
 	if err != nil {
 		return err
 	}
-	return say.Print(o.output, out, explained{e})
+	return say.Print(output, cmd.OutOrStdout(), explained{e})
 }
 
 // explained prints an explanation.
