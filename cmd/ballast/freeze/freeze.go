@@ -111,7 +111,8 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		change = o.freezing(m.User(ctx))
 	}
 	state, written, err := m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
-		if now.Paused && !o.off && o.reason == "" {
+		passing := now.Annotations[plan.AnnotationPausedReason] == steer.FrozenByUninstall // and a person's is to stay
+		if now.Paused && !passing && !o.off && o.reason == "" {
 			return nil, nil // as whoever froze it left it
 		}
 		return change, nil

@@ -47,6 +47,9 @@ func (m *PlanMap) User(ctx context.Context) string {
 	return review.Status.UserInfo.Username
 }
 
+// FrozenByUninstall is the reason of the freeze by which `ballast uninstall` has a rollout end; it takes that freeze away again.
+const FrozenByUninstall = "ballast uninstall"
+
 // FrozenBy says who froze it and why, as far as that is written; empty where nobody did.
 func (s State) FrozenBy() string {
 	if !s.Paused {
