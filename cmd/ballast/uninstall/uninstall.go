@@ -369,7 +369,7 @@ func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Tar
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	applier := apply.New(apply.Options{Client: c, Reader: c})
-	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextCancel(ctx, o.every, true, func(ctx context.Context) (bool, error) {
 		doc, err := connect.ReadDocument(ctx, c, o.config())
 		if err != nil {
 			return false, err
