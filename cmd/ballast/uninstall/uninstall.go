@@ -28,6 +28,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 	"ballast/planner/status"
@@ -220,7 +221,7 @@ func (o *options) judge(ctx context.Context, c client.Client, doc plan.Document)
 			"delete ConfigMap %q, and run uninstall again",
 			want.Namespace, o.cluster.Namespace, o.plan)
 	}
-	target, w, err = discover.FindTarget(ctx, c, want, doc.Plan)
+	target, w, err = workload.FindTarget(ctx, c, want, doc.Plan)
 	if o.gone = err != nil && missing(ctx, c, want, err); o.gone { // nobody has a cluster, and no rollout comes to an end
 		return want, w, false, nil
 	}
@@ -237,7 +238,7 @@ func (o *options) judge(ctx context.Context, c client.Client, doc plan.Document)
 // missing reports whether there is no workload that ballast could have held: the plan's is not there, or without a plan none that fits.
 func missing(ctx context.Context, c client.Client, want plan.Target, found error) bool {
 	if want.Name == "" {
-		return discover.IsMissing(found)
+		return workload.IsMissing(found)
 	}
 	var object client.Object = &appsv1.StatefulSet{}
 	if want.Kind == plan.Deployment {
@@ -284,11 +285,11 @@ var errGoesOn = errors.New("a rollout began meanwhile")
 
 // breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time ends first.
 func (o *options) breakGlass(ctx context.Context, c client.Client) error {
-	var workload string
+	var name string
 	once := func() error {
 		return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
 			target, _, goesOn, err := o.judge(ctx, c, plan.ParseDocument(cm.Data, cm.Annotations))
-			if workload = target.Name; err == nil && goesOn {
+			if name = target.Name; err == nil && goesOn {
 				err = errGoesOn
 			}
 			return map[string]*string{plan.AnnotationEnforcement: ptr.To("off")}, err
@@ -296,7 +297,7 @@ func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 	}
 	err := once()
 	if errors.Is(err, errGoesOn) {
-		if _, _, err := o.settled(ctx, c, workload); err != nil {
+		if _, _, err := o.settled(ctx, c, name); err != nil {
 			return err
 		}
 		err = once()
@@ -377,7 +378,7 @@ func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Tar
 		if goesOn, err := o.underWay(ctx, c, doc, target.Name); err != nil || goesOn {
 			return false, err
 		}
-		_, w, err := discover.FindTarget(ctx, c, target, nil)
+		_, w, err := workload.FindTarget(ctx, c, target, nil)
 		if err != nil {
 			return false, err
 		}
@@ -406,7 +407,7 @@ func (o *options) leftRunning(ctx context.Context, c client.Client, target plan.
 	if err != nil {
 		return err
 	}
-	_, w, err := discover.FindTarget(ctx, c, target, nil)
+	_, w, err := workload.FindTarget(ctx, c, target, nil)
 	if err != nil {
 		return err
 	}
