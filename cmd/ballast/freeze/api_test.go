@@ -82,6 +82,8 @@ func resumes(t *testing.T, s *fixture.Site) {
 	out, _ := works(t, s.Alice, "y\n", "resume")
 	fixture.Holds(t, out, "bob froze it: a sale\n", "Not frozen")
 	s.Stands(t, map[string]string{plan.AnnotationPaused: "", plan.AnnotationPausedBy: "", plan.AnnotationPausedReason: ""})
+	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedBy: "alice"})
+	s.Writes(t, 1, func() { works(t, s.Alice, "", "resume") }) // her own
 	s.Writes(t, 0, func() { works(t, s.Alice, "", "resume") }) // nothing to end, and nothing to ask
 }
 

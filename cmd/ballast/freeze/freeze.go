@@ -66,7 +66,7 @@ ballast stops itself when a wave of moves is followed within 15 minutes by a clu
 memory, or one that reconciles much slower; and when the same rollout fails for the third time in a day. Then it begins nothing by
 itself any more until a person has looked, but for failovers, sizes that grow in place and what follows an autoscaler. After a kill
 for memory there are no failovers either. The annotation ballast.argoproj.io/tripped on the plan ConfigMap says what happened.
-resume shows it, or whose freeze it ends, or both, asks, and takes them away (--yes: without asking). The moves of that wave stay; "ballast rollback" takes them back, before as
+resume shows it, or whose freeze it ends, or both, asks (not about your own freeze), and takes them away. The moves of that wave stay; "ballast rollback" takes them back, before as
 well as after.
 
 It needs get and patch on that ConfigMap.`,
@@ -150,7 +150,8 @@ func (o *options) resume(ctx context.Context, in io.Reader, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	if ask := seen.Tripped != "" || seen.Paused; ask && !o.yes && !agrees(in, out, seen) {
+	ask := seen.Tripped != "" || seen.Paused && !owns(m.User(ctx), seen)
+	if ask && !o.yes && !agrees(in, out, seen) {
 		return errors.New("nothing was changed")
 	}
 	state, written, err := m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
@@ -166,6 +167,11 @@ func (o *options) resume(ctx context.Context, in io.Reader, out io.Writer) error
 		return err
 	}
 	return say.Print(o.Output, out, frozenAs(state, written))
+}
+
+// owns reports whether it is a person's own freeze, which they end unasked.
+func owns(user string, seen steer.State) bool {
+	return user != "" && seen.Annotations[plan.AnnotationPausedBy] == user
 }
 
 // agrees shows what a resume clears, and whose it is, and asks.
