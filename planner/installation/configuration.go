@@ -107,7 +107,9 @@ func Opened(n Names, installed *admissionv1.MutatingWebhookConfiguration) *admis
 		if w.Name != clusters || ptr.Deref(w.FailurePolicy, "") != admissionv1.Fail {
 			continue
 		}
-		w.MatchConditions = slices.DeleteFunc(w.MatchConditions, func(c admissionv1.MatchCondition) bool { return c == notThePlanner(n.Planner) })
+		w.MatchConditions = slices.DeleteFunc(w.MatchConditions, func(c admissionv1.MatchCondition) bool {
+			return c == notThePlanner(n.Planner)
+		})
 	}
 	return opened
 }

@@ -48,9 +48,10 @@ func (o *options) allKnown(ctx context.Context, c client.Client) error {
 			continue
 		}
 		kind := kindOf(object)
-		return fmt.Errorf("%s %q is ballast's by its name or by whom it calls, and lacks the label %s=ballast by which uninstall finds what is ballast's: "+
-			"kubectl -n %s label --overwrite %s %s %s=ballast, and so with all of that overlay, or delete what it made yourself", kind, object.GetName(), partOf,
-			o.cluster.Namespace, strings.ToLower(kind), object.GetName(), partOf)
+		return fmt.Errorf("%s %q is ballast's by its name or by whom it calls, and lacks the label %s=ballast "+
+			"by which uninstall finds what is ballast's: kubectl -n %s label --overwrite %s %s %s=ballast, "+
+			"and so with all of that overlay, or delete what it made yourself",
+			kind, object.GetName(), partOf, o.cluster.Namespace, strings.ToLower(kind), object.GetName(), partOf)
 	}
 	return nil
 }
@@ -61,6 +62,7 @@ func (o *options) noneLeft(ctx context.Context, c client.Client) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s %q is there again, or still: take it out of what puts it back (a GitOps tool, an operator), delete it, and run uninstall again",
+	return fmt.Errorf("%s %q is there again, or still: take it out of what puts it back (a GitOps tool, an operator), delete it, "+
+		"and run uninstall again",
 		kindOf(found[0]), found[0].GetName())
 }

@@ -332,14 +332,16 @@ func (o *options) enforcement(ctx context.Context, c client.Client, value *strin
 // edits say which annotations beside the plan are to be written, or to go by nil, where that stands. None: nothing is written.
 type edits func(stands *corev1.ConfigMap) (map[string]*string, error)
 
-// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time.
-var lostRaces = wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Factor: 1.3, Jitter: 0.5}
+// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time: for some ten seconds.
+func lostRaces() wait.Backoff {
+	return wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Factor: 1.3, Jitter: 0.5}
+}
 
 // annotate writes annotations beside the plan for what stands, and for no other state of it; without a plan ConfigMap there is nothing
 // to do.
 func (o *options) annotate(ctx context.Context, c client.Client, decide edits) error {
 	var last error
-	_ = retry.RetryOnConflict(lostRaces, func() error { last = o.annotateOnce(ctx, c, decide); return last })
+	_ = retry.RetryOnConflict(lostRaces(), func() error { last = o.annotateOnce(ctx, c, decide); return last })
 	return last
 }
 
@@ -352,7 +354,8 @@ func (o *options) annotateOnce(ctx context.Context, c client.Client, decide edit
 	if err != nil || len(set) == 0 {
 		return err
 	}
-	patch, err := plan.PatchMeta{UID: cm.UID, ResourceVersion: cm.ResourceVersion, Annotations: set, ManagedFields: plan.FewManagers(cm.ManagedFields)}.MergePatch()
+	meta := plan.PatchMeta{UID: cm.UID, ResourceVersion: cm.ResourceVersion, Annotations: set, ManagedFields: plan.FewManagers(cm.ManagedFields)}
+	patch, err := meta.MergePatch()
 	if err != nil {
 		return fmt.Errorf("encoding the annotations of ConfigMap %q: %w", o.plan, err)
 	}

@@ -102,7 +102,8 @@ func notOne(target plan.Target, fits, all []found) error {
 	if len(fits) > 1 {
 		return fmt.Errorf("finding the application-controller in %q: %d fit: %s; set target.kind and target.name", target.Namespace, len(fits), workloadNames(fits))
 	}
-	return missing(fmt.Sprintf("finding the application-controller in %q: no %s %s; there are: %s; set target.kind and target.name", target.Namespace, kind, what, workloadNames(all)))
+	return missing(fmt.Sprintf("finding the application-controller in %q: no %s %s; there are: %s; set target.kind and target.name",
+		target.Namespace, kind, what, workloadNames(all)))
 }
 
 // missing is that no workload fits.
