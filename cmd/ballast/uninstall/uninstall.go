@@ -332,7 +332,7 @@ func (o *options) enforcement(ctx context.Context, c client.Client, value *strin
 // edits say which annotations beside the plan are to be written, or to go by nil, where that stands. None: nothing is written.
 type edits func(stands *corev1.ConfigMap) (map[string]*string, error)
 
-// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time: for some ten seconds.
+// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time: for some seconds.
 func lostRaces() wait.Backoff {
 	return wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Factor: 1.3, Jitter: 0.5}
 }
