@@ -37,6 +37,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
 	"ballast/planner/store"
@@ -260,7 +261,7 @@ func wire(namespace string) (cache.Cache, *controller.Loop, error) {
 		return nil, nil, err
 	}
 	kept, err := cache.New(api, cache.Options{HTTPClient: h, DefaultNamespaces: map[string]cache.Config{namespace: {}},
-		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: discover.Transform(selector)}}})
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: secrets.Transform(selector)}}})
 	if err != nil {
 		return nil, nil, err
 	}

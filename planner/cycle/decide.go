@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
@@ -189,7 +190,7 @@ type advancing struct{ *cycle }
 
 // failed remembers a rollout that did not come to its end, and stops ballast where the same one has failed too often.
 func (c advancing) failed(r plan.Rollout, why string) {
-	m, what := &c.Out.Memory.Changes, change.OnlyMoves
+	m, what := &c.Out.Memory.Changes, harm.OnlyMoves
 	if m.BySecret { // whoever may write one cluster Secret must not stop ballast for all others
 		if m.Cause == change.Pin {
 			m.PinFailed = c.In.Now
@@ -199,7 +200,7 @@ func (c advancing) failed(r plan.Rollout, why string) {
 	if r.From != r.To() {
 		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas, r.From.ControllerReplicas, r.ControllerReplicas)
 	}
-	var trip *change.Trip
+	var trip *harm.Trip
 	if m.Failures, trip = m.Failures.Add(c.In.Now, cmp.Or(m.Cause, change.Balance), what, why); safety.Worse(trip, m.Trip) {
 		m.Trip, m.TripTold = trip, false
 	}

@@ -43,6 +43,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/discover/workload"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
@@ -304,7 +305,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 			NewInformer:       rewatch.NewInformer,
 			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector, c.Partition.LabelKeys()...)},
+				&corev1.Secret{}:    {Label: selector, Transform: secrets.Transform(selector, c.Partition.LabelKeys()...)},
 				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Plan.ConfigMap)},
 				// Of others' workloads there may be any number, of any size.
 				&appsv1.StatefulSet{}: {Field: fields.OneTermEqualSelector("metadata.name", a.target.Name)},

@@ -17,6 +17,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/nudge"
@@ -135,7 +136,7 @@ func (w *watcher) secrets(ctx context.Context, now time.Time) (in discover.Input
 	if err != nil {
 		return discover.Input{}, "", err
 	}
-	in, err = discover.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
+	in, err = secrets.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
 	return in, doubt, err
 }
 

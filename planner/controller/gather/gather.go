@@ -15,6 +15,7 @@ import (
 	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/discover/workload"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
@@ -49,7 +50,7 @@ func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known di
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, fmt.Errorf("reading discover.selector: %w", err)
 	}
-	in, err := discover.ReadInput(ctx, r, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
+	in, err := secrets.ReadInput(ctx, r, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, err
 	}

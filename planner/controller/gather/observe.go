@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
@@ -122,7 +122,7 @@ func workOf(reports []scrape.PodReport) map[int]input.ServerWork {
 			work[r.Replica] = input.ServerWork{}
 		}
 		for server, s := range r.Servers {
-			more := change.Work{Reconciles: uint64(min(max(s.Reconciles, 0), maxReconciles)), Seconds: s.Seconds}
+			more := harm.Work{Reconciles: uint64(min(max(s.Reconciles, 0), maxReconciles)), Seconds: s.Seconds}
 			work[r.Replica][server] = work[r.Replica][server].Plus(more)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle/memory"
@@ -73,7 +73,7 @@ type Observed struct {
 }
 
 // ServerWork is what a replica did for each cluster, by server URL.
-type ServerWork map[string]change.Work
+type ServerWork map[string]harm.Work
 
 // Rollback is a person's wish for an earlier plan. Plan is nil where the history has none of that revision; Problem
 // says so.

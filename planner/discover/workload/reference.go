@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
 )
 
@@ -64,7 +65,7 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 			return "", errUnseen
 		}
 		ref := e.ValueFrom.ConfigMapKeyRef
-		data, err := discover.ReadConfigMap(ctx, r, namespace, ref.Name)
+		data, err := secrets.ReadConfigMap(ctx, r, namespace, ref.Name)
 		value, found := data[ref.Key]
 		if required := !ptr.Deref(ref.Optional, false); err == nil && !found && required {
 			err = errUnseen // a pod that starts now does not run; those that run started with a value
@@ -82,7 +83,7 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 		case source.ConfigMapRef == nil:
 			return "", errUnseen
 		}
-		data, err := discover.ReadConfigMap(ctx, r, namespace, source.ConfigMapRef.Name)
+		data, err := secrets.ReadConfigMap(ctx, r, namespace, source.ConfigMapRef.Name)
 		if err != nil {
 			return "", err
 		}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
 )
 
@@ -261,7 +262,7 @@ func Differ(before, after any) bool {
 		b, ok := before.(*appsv1.Deployment)
 		return !ok || fromDeployment(a).differs(fromDeployment(b))
 	}
-	return discover.SecretsDiffer(before, after)
+	return secrets.SecretsDiffer(before, after)
 }
 
 // differs compares all of the pods' template: of what containers say, more is read than one list of fields could name.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
 )
 
@@ -293,8 +294,8 @@ func TestAWorkloadOfWhatIsNoTextIsKnown(t *testing.T) {
 		if set.workload.NoText != want || deployment.workload.NoText != want {
 			t.Errorf("%q: %t and %t, want %t", note, set.workload.NoText, deployment.workload.NoText, want)
 		}
-		secret := discover.FromSecret(&corev1.Secret{ObjectMeta: meta})
-		typed := discover.FromSecret(&corev1.Secret{Type: corev1.SecretType(note)})
+		secret := secrets.FromSecret(&corev1.Secret{ObjectMeta: meta})
+		typed := secrets.FromSecret(&corev1.Secret{Type: corev1.SecretType(note)})
 		if secret.NoText != want || typed.NoText != want {
 			t.Errorf("a Secret with %q: %t and %t, want %t", note, secret.NoText, typed.NoText, want)
 		}
@@ -308,7 +309,7 @@ func TestAnUpdateThatChangesNothingPlannedWithRunsNoCycle(t *testing.T) {
 			Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
 			Data: map[string][]byte{"name": []byte("prod"), "server": []byte("https://prod"), "shard": []byte("1")}}
 		change(s)
-		kept, err := discover.Transform(labels.SelectorFromSet(s.Labels))(s)
+		kept, err := secrets.Transform(labels.SelectorFromSet(s.Labels))(s)
 		if err != nil {
 			t.Fatal(err)
 		}

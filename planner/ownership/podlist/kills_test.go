@@ -15,6 +15,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/observed"
 	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
@@ -104,12 +105,12 @@ type end struct {
 // replica is one that requests 1Gi for each of its applications, with a limit of twice that. Each look at its pod is a cycle. It has
 // one application, and waits three hours to grow.
 type replica struct {
-	resize.Question
+	question.Question
 	apps float64
 }
 
 func newReplica() *replica {
-	r := &replica{apps: 1, Question: resize.Question{Replicas: 1,
+	r := &replica{apps: 1, Question: question.Question{Replicas: 1,
 		Size: config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
 			{List: config.Requests, Resource: size.Memory, Slope: "1Gi", Input: "apps"}}}}},
 		Plan: plan.Plan{Revision: 1, Mode: plan.Enforce, Replicas: 1, ControllerReplicas: 16, MaxReplicas: 16,
