@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -247,13 +248,35 @@ func TestRetargetedComponentsLeaveNothingOldBehind(t *testing.T) {
 
 func TestFailClosedIsForClustersOnlyAndChangesNothingElse(t *testing.T) {
 	want, got := decode(t, build(t, overlays()["cert-manager"])), decode(t, build(t, failClosed))
+	want.Webhooks["ballast.argocd"].Labels["ballast.argoproj.io/fail-closed"] = "true"
 	for i, w := range want.Webhooks["ballast.argocd"].Webhooks {
 		if w.Name == "clusters.ballast.argoproj.io" {
-			want.Webhooks["ballast.argocd"].Webhooks[i].FailurePolicy = ptr.To(admissionregistration.Fail)
+			of := &want.Webhooks["ballast.argocd"].Webhooks[i]
+			of.FailurePolicy = ptr.To(admissionregistration.Fail)
+			of.MatchConditions = notThePlanner("argocd", "ballast-planner")
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// notThePlanner is what keeps the planner's own writes from waiting for the webhook, as its manifests have it.
+func notThePlanner(namespace, account string) []admissionregistration.MatchCondition {
+	return []admissionregistration.MatchCondition{{Name: "not-the-planner",
+		Expression: fmt.Sprintf(`request.userInfo.username != "system:serviceaccount:%s:" + %q || request.dryRun == true`, namespace, account)}}
+}
+
+// TestWhoWaitsForNoWebhookIsThePlannerAsItIsInstalled: under another name, and in another namespace, nobody else's writes pass unasked.
+func TestWhoWaitsForNoWebhookIsThePlannerAsItIsInstalled(t *testing.T) {
+	in := decode(t, build(t, "testdata/closed-retargeted"))
+	if account := in.Deployments["ballast-planner"].Spec.Template.Spec.ServiceAccountName; account != "my-planner" {
+		t.Errorf("the planner runs as %s", account)
+	}
+	for _, w := range in.Webhooks["ballast."+namespace].Webhooks {
+		if diff := cmp.Diff(notThePlanner(namespace, "my-planner"), w.MatchConditions); (diff == "") != (w.Name == "clusters.ballast.argoproj.io") {
+			t.Errorf("%s (-want +got):\n%s", w.Name, diff)
+		}
 	}
 }
 

@@ -138,6 +138,7 @@ func TestTheShippedWebhooks(t *testing.T) {
 		{"whose write was put back is told", tellsWhoseWriteWasPutBack},
 		{"a changed configuration is found", findsAChangedConfiguration},
 		{"who leads the webhook's calls away answers nothing", answersNothing},
+		{"where cluster Secrets wait for the webhook the planner's do not", waitsForNoWebhook},
 		{"each webhook that is not there is found", findsEachThatIsNotThere},
 	} {
 		t.Run(test.name, func(t *testing.T) {

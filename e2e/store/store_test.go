@@ -38,6 +38,7 @@ func TestStore(t *testing.T) {
 		"a lost race is answered as such":                           losesRaces,
 		"writes of no meaning without end keep no plan away":        winsOverNoise,
 		"people and planner write at once and nothing is lost":      losesNothing,
+		"a write by content passes over nobody":                     passesOverNobody,
 		"a deleted plan comes back above its revision":              comesBackAfterDeletion,
 		"a plan that does not match its digest is replaced":         replacesABrokenPlan,
 		"a restored backup is followed by a higher revision":        goesAboveABackup,

@@ -118,6 +118,42 @@ func TestBreakGlassLeavesNoFleetStopped(t *testing.T) {
 	}
 }
 
+// TestNoModeLeavesAFleetStoppedThatComesBack: from Restoring and Reverting on the plan has replicas again, and the workload none yet. Who
+// configures less by then, or while the stop goes on, is told to wait, and heard once they are back.
+func TestNoModeLeavesAFleetStoppedThatComesBack(t *testing.T) {
+	waits := func(mode plan.Mode) string {
+		return fmt.Sprintf("mode %s waits until the replicas that rollout.x0y stopped are back", mode)
+	}
+	for _, stage := range []plan.Stage{plan.Draining, plan.Assigning, plan.Restoring, plan.Reverting} {
+		for _, mode := range []plan.Mode{plan.Observe, plan.Hold} {
+			t.Run(fmt.Sprintf("%s at %s", mode, stage), func(t *testing.T) {
+				begins := plan.Draining
+				if stage == plan.Assigning {
+					begins = stage
+				}
+				w := stopped(t, begins, 0)
+				if r := w.in.InForce.Rollout; stage == plan.Restoring || stage == plan.Reverting {
+					r.Stage, r.Since, r.Moves = stage, w.in.Now, nil
+					w.in.InForce.Replicas, w.in.InForce.ControllerReplicas = r.From.Replicas, r.From.ControllerReplicas
+				}
+				before := w.in.InForce.Rollout.From.Replicas
+				w.in.Config.Mode = mode
+				w.in.Now = w.in.Now.Add(time.Second)
+				if out := Run(w.in); out.Next.Mode != plan.Enforce || out.Next.Rollout == nil || findProblem(out, "ModeWaits").Message != waits(mode) {
+					t.Errorf("with 0 replicas: mode %s, rollout %+v, and people are told %v", out.Next.Mode, out.Next.Rollout, messages(out))
+				}
+				if minutes := w.atZero(func(int) {}); minutes > 20 || w.in.Workload.Replicas < before {
+					t.Errorf("after %d minutes %d replicas run, want %d", minutes, w.in.Workload.Replicas, before)
+				}
+				w.run(30)
+				if w.in.InForce.Mode != mode || w.in.InForce.Rollout != nil || findProblem(w.last, "ModeWaits").Kind != "" {
+					t.Errorf("once they are back: mode %s, rollout %+v, %v", w.in.InForce.Mode, w.in.InForce.Rollout, messages(w.last))
+				}
+			})
+		}
+	}
+}
+
 func findProblem(out outcome.Outcome, kind string) problem.Problem {
 	for _, p := range out.Problems {
 		if p.Kind == kind {

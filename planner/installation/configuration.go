@@ -95,6 +95,32 @@ func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Fin
 	return found
 }
 
+// clusters is the one webhook that may fail closed.
+const clusters = "clusters." + plan.Group
+
+// Opened is an installed configuration as it would be without components/fail-closed: where cluster Secrets wait for the webhook, the
+// planner's own writes do not, but for its probe. No other account's may pass unasked.
+func Opened(n Names, installed *admissionv1.MutatingWebhookConfiguration) *admissionv1.MutatingWebhookConfiguration {
+	opened := installed.DeepCopy()
+	for i := range opened.Webhooks {
+		w := &opened.Webhooks[i]
+		if w.Name != clusters || ptr.Deref(w.FailurePolicy, "") != admissionv1.Fail {
+			continue
+		}
+		w.MatchConditions = slices.DeleteFunc(w.MatchConditions, func(c admissionv1.MatchCondition) bool {
+			return c == notThePlanner(n.Planner)
+		})
+	}
+	return opened
+}
+
+// notThePlanner is the condition of that component, for the planner's account.
+func notThePlanner(user string) admissionv1.MatchCondition {
+	account := strings.LastIndex(user, ":") + 1
+	return admissionv1.MatchCondition{Name: "not-the-planner",
+		Expression: fmt.Sprintf("request.userInfo.username != %q + %q || request.dryRun == true", user[:account], user[account:])}
+}
+
 // trusted reports whether the webhook that no probe asks has the caBundle of one that it does.
 func trusted(webhooks []admissionv1.MutatingWebhook) bool {
 	i := slices.IndexFunc(webhooks, func(w admissionv1.MutatingWebhook) bool { return w.Name == unasked })
@@ -140,7 +166,7 @@ func service(c admissionv1.WebhookClientConfig) any {
 // failurePolicy is Fail for clusters. where components/fail-closed is used, which is as good as Ignore. All others may
 // lock people out.
 func failurePolicy(w admissionv1.MutatingWebhook) any {
-	if p := ptr.Deref(w.FailurePolicy, ""); w.Name != "clusters."+plan.Group || p != admissionv1.Fail {
+	if p := ptr.Deref(w.FailurePolicy, ""); w.Name != clusters || p != admissionv1.Fail {
 		return p
 	}
 	return admissionv1.Ignore

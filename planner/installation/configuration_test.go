@@ -12,7 +12,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func names() Names { return Names{Namespace: "gitops", Workload: "my-controller", Plan: "my-plan"} }
+func names() Names {
+	return Names{Namespace: "gitops", Workload: "my-controller", Plan: "my-plan", Planner: "system:serviceaccount:gitops:my-planner"}
+}
+
+// aside is the condition by which an account's writes ask nobody.
+func aside(account string) []admissionv1.MatchCondition {
+	return []admissionv1.MatchCondition{{Name: "not-the-planner",
+		Expression: `request.userInfo.username != "system:serviceaccount:gitops:" + "` + account + `" || request.dryRun == true`}}
+}
 
 func shipped(t *testing.T) *admissionv1.MutatingWebhookConfiguration {
 	t.Helper()
@@ -76,12 +84,20 @@ func TestEachDifferenceFromWhatIsShippedIsFound(t *testing.T) {
 			}
 			of(c, "pods").ClientConfig.CABundle = nil
 		}, []string{"pods.ballast.argoproj.io caBundle"}},
-		"fail-closed for clusters.":     {func(c *configuration) { of(c, "clusters").FailurePolicy = ptr.To(admissionv1.Fail) }, nil},
-		"another order":                 {func(c *configuration) { c.Webhooks[0], c.Webhooks[3] = c.Webhooks[3], c.Webhooks[0] }, nil},
-		"operations in another order":   {func(c *configuration) { o := of(c, "plan").Rules[0].Operations; o[0], o[1] = o[1], o[0] }, nil},
-		"the API server's own defaults": {func(c *configuration) { of(c, "plan").ObjectSelector = &metav1.LabelSelector{} }, nil},
-		"fail-closed for the plan":      {func(c *configuration) { of(c, "plan").FailurePolicy = ptr.To(admissionv1.Fail) }, []string{plan + " failurePolicy"}},
-		"a webhook that went":           {func(c *configuration) { c.Webhooks = slices.Delete(c.Webhooks, 3, 4) }, []string{plan}},
+		"fail-closed for clusters., the planner's writes but for its probe aside": {func(c *configuration) {
+			of(c, "clusters").FailurePolicy, of(c, "clusters").MatchConditions = ptr.To(admissionv1.Fail), aside("my-planner")
+		}, nil},
+		"another's aside": {func(c *configuration) {
+			of(c, "clusters").FailurePolicy, of(c, "clusters").MatchConditions = ptr.To(admissionv1.Fail), aside("default")
+		}, []string{clusters + " matchConditions"}},
+		"the planner's aside, though nothing fails closed": {func(c *configuration) { of(c, "clusters").MatchConditions = aside("my-planner") }, []string{clusters + " matchConditions"}},
+		"the planner's aside of the plan":                  {func(c *configuration) { of(c, "plan").MatchConditions = aside("my-planner") }, []string{plan + " matchConditions"}},
+		"fail-closed for clusters.":                        {func(c *configuration) { of(c, "clusters").FailurePolicy = ptr.To(admissionv1.Fail) }, nil},
+		"another order":                                    {func(c *configuration) { c.Webhooks[0], c.Webhooks[3] = c.Webhooks[3], c.Webhooks[0] }, nil},
+		"operations in another order":                      {func(c *configuration) { o := of(c, "plan").Rules[0].Operations; o[0], o[1] = o[1], o[0] }, nil},
+		"the API server's own defaults":                    {func(c *configuration) { of(c, "plan").ObjectSelector = &metav1.LabelSelector{} }, nil},
+		"fail-closed for the plan":                         {func(c *configuration) { of(c, "plan").FailurePolicy = ptr.To(admissionv1.Fail) }, []string{plan + " failurePolicy"}},
+		"a webhook that went":                              {func(c *configuration) { c.Webhooks = slices.Delete(c.Webhooks, 3, 4) }, []string{plan}},
 		"one more": {func(c *configuration) {
 			c.Webhooks = append(c.Webhooks, admissionv1.MutatingWebhook{Name: "my.own.example"})
 		}, []string{"my.own.example"}},
@@ -122,7 +138,7 @@ func TestEachDifferenceFromWhatIsShippedIsFound(t *testing.T) {
 			installed := shipped(t)
 			test.change(installed)
 			var got []string
-			for _, f := range Compare(shipped(t), installed) {
+			for _, f := range Compare(shipped(t), Opened(names(), installed)) {
 				got = append(got, f.Subject)
 				if f.Kind != Changed || !strings.Contains(f.Message, "kubectl apply -k") || !strings.Contains(f.Message, strings.Fields(f.Subject)[0]) {
 					t.Errorf("%s says %q", f.Kind, f.Message)

@@ -27,4 +27,5 @@ type Names struct {
 	Namespace string // Argo CD's, in which ballast is
 	Workload  string // the application-controller's
 	Plan      string // the plan ConfigMap's
+	Planner   string // the planner's user
 }

@@ -84,7 +84,7 @@ func (l *Looker) compare(ctx context.Context, n Names) (Seen, error) {
 	if err != nil {
 		return Seen{}, err
 	}
-	found := Compare(shipped, installed)
+	found := Compare(shipped, Opened(n, installed))
 	matches := len(found) == 0
 	if shipped.Name == OldName {
 		return Seen{Matches: &matches, Findings: found}, nil

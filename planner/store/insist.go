@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,6 +63,9 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 	}
 	c = c.withoutBytes(now)
 	ops := []operation{{"test", "/metadata/uid", now.UID}, {"test", path, value}}
+	if base.Name == s.Plan {
+		ops = append(ops, peoples(now)...)
+	}
 	ops = append(ops, sets("/metadata/annotations/", c.Metadata.Annotations, now.Annotations)...)
 	ops = append(ops, sets("/data/", c.Data, now.Data)...)
 	ops = append(ops, sets("/binaryData/", c.BinaryData, now.BinaryData)...)
@@ -77,6 +81,35 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 		return nil
 	}
 	return cm
+}
+
+// absent is what a test of a key that is not there compares with.
+var absent = json.RawMessage("null")
+
+// peoples are the tests of what people ask for beside the plan, so that a write that the API server repeats passes over no freeze,
+// break-glass, cordon or pin that came meanwhile, and takes away no rollback but the one that it answers.
+func peoples(now *corev1.ConfigMap) []operation {
+	var ops []operation
+	for _, name := range []string{plan.AnnotationPaused, plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationAcceptDiscovery,
+		plan.AnnotationRollback, plan.AnnotationRebase, plan.AnnotationTripped} {
+		ops = append(ops, still("/metadata/annotations/", name, now.Annotations)...)
+	}
+	if len(now.Data) > 0 {
+		ops = append(ops, still("/data/", plan.KeyPins, now.Data)...)
+	}
+	return ops
+}
+
+// still tests that a key has the value that it had, or none. What is no text is none of JSON's, and goes anyway.
+func still(path, key string, stands map[string]string) []operation {
+	value, there := stands[key]
+	switch {
+	case !there:
+		return []operation{{"test", pointer(path, key), absent}}
+	case !utf8.ValidString(value):
+		return nil
+	}
+	return []operation{{"test", pointer(path, key), value}}
 }
 
 // alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan, people's pins, and ballast's

@@ -82,12 +82,18 @@ func parse(line []byte, p planners) (e event, w Write, ours bool, err error) {
 	if kind := e.unasked(p); kind != "" {
 		w = e.write(kind)
 		w.Effect, w.Reason, w.Requested, w.Enforced = Unasked, NotAsked, absent, absent
-		if kind == kindPod && p.wrote(e) {
-			w.Effect = Agreed // it gives pods the plan's sizes
+		if p.wrote(e) && e.byPlan(kind) {
+			w.Effect = Agreed
 		}
 		return e, w, true, nil
 	}
 	return e, Write{}, false, nil
+}
+
+// byPlan reports whether what the planner wrote there is the plan's: sizes of pods, and shards.
+func (e event) byPlan(kind string) bool {
+	stamped := kind == kindSecret && !e.deletes() && !isOwn(e.ObjectRef.Name)
+	return kind == kindPod || stamped
 }
 
 // webhook is the one that is asked about an object, and the object's kind as people write it; "" for none. An

@@ -129,8 +129,16 @@ func TestParse(t *testing.T) {
 		"a key by another":               {fields{"verb": "create", "annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("create", "secret", "ballast-plan-key")},
 		"a key that is made a cluster's": {fields{"annotations": said("clusters", "InPlan", "shard=3", "shard=3"), "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("patch", "secret", "ballast-plan-key")},
 		"the planner's key":              {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, nil},
-		"a read of the key":              {fields{"verb": "get", "annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, nil},
-		"a certificate":                  {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-webhook-tls")}, unasked("patch", "secret", "ballast-webhook-tls")},
+		"the planner's shard, which nobody asks about": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, func() *Write {
+			w := by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "secret", "prod-eu"))
+			w.Effect = Agreed
+			return w
+		}()},
+		"a shard by who ends as the planner does": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:eve-ballast-planner"}}, nil},
+		"a Secret that the planner deletes": {fields{"verb": "delete", "annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
+			by("system:serviceaccount:argocd:ballast-planner", "", unasked("delete", "secret", "prod-eu"))},
+		"a read of the key": {fields{"verb": "get", "annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, nil},
+		"a certificate":     {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-webhook-tls")}, unasked("patch", "secret", "ballast-webhook-tls")},
 		"the planner's certificate": {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-webhook-tls"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
 			by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "secret", "ballast-webhook-tls"))},
 		"a deletion whose query says dry run":     {fields{"verb": "delete", "annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "requestURI": "/x?dryRun=All"}, unasked("delete", "configmap", "ballast-history")},

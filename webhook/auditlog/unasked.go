@@ -24,7 +24,8 @@ func (e event) unasked(p planners) string {
 	own := e.Verb == verbDeleteAll || isOwn(o.Name)
 	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
 	case "/secrets/":
-		return when(deletes || changes && own && !p.keep(e, keyName), kindSecret)
+		stamps := !own && p.wrote(e) // under components/fail-closed nobody asks about the planner's own
+		return when(deletes || changes && (stamps || own && !p.keep(e, keyName)), kindSecret)
 	case "/configmaps/":
 		// The plan's are asked about; what ballast remembers and how it is configured are not.
 		return when(deletes || changes && own && !p.keep(e, planName, historyName, statusName), kindConfigMap)

@@ -81,8 +81,9 @@ Shown are also those that no webhook is asked about (NotAsked): deletions of Sec
 cluster's), of the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to
 plan, history and key; changes of its webhook configuration and admission policies; writes to the workload's status by
 others than Kubernetes' controllers, which may bring an opt-out along (the log does not tell); resizes of the workload's pods
-(patch resize), which ballast puts back; its own are shown by --all. Deletions of Secrets are
-shown in namespace argocd, in those that -n names, and in those where the log has shown ballast at work before. A deletion
+(patch resize), which ballast puts back; its own are shown by --all, as its shards are under components/fail-closed.
+Deletions of Secrets are shown in namespace argocd, in those that -n names, and in those where the log has shown ballast
+at work before. A deletion
 is never shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the
 ServiceAccount ballast-planner of the namespace; --planner-user names the one that you renamed.`
 

@@ -203,7 +203,8 @@ func (s *seen) lookAtScrapes(ctx context.Context) {
 }
 
 func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
-	names := installation.Names{Namespace: s.namespace, Workload: s.in.Workload.Name, Plan: s.in.Config.Plan.ConfigMap}
+	names := installation.Names{Namespace: s.namespace, Workload: s.in.Workload.Name, Plan: s.in.Config.Plan.ConfigMap,
+		Planner: s.in.PlannerUser}
 	shipped, err := installation.Shipped(names)
 	if s.couldNot("the webhook configuration", err) {
 		return

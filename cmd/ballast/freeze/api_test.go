@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/steer"
 	"ballast/planner/plan"
 )
 
@@ -41,6 +42,9 @@ func leavesAFreeze(t *testing.T, s *fixture.Site) {
 	s.Stands(t, bobs)
 	s.Writes(t, 1, func() { works(t, s.Alice, "", "freeze", "--reason", "a sale, too") })
 	s.Stands(t, map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedReason: "a sale, too", plan.AnnotationPausedBy: "alice"})
+	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedReason: steer.FrozenByUninstall}) // which goes with it
+	s.Writes(t, 1, func() { works(t, s.Alice, "", "freeze") })
+	s.Stands(t, map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedBy: "alice", plan.AnnotationPausedReason: ""})
 	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationPaused: "yes", plan.AnnotationPausedBy: "bob"}) // which freezes nothing
 	works(t, s.Alice, "", "freeze")
 	s.Stands(t, map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedBy: "alice"})
@@ -66,8 +70,21 @@ func resumes(t *testing.T, s *fixture.Site) {
 	s.Writes(t, 1, func() { works(t, s.Alice, "", "resume", "--yes") })
 	s.Stands(t, map[string]string{plan.AnnotationPaused: "", plan.AnnotationPausedBy: "", plan.AnnotationTripped: ""})
 	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationPaused: "true"})
-	works(t, s.Alice, "", "resume") // a freeze alone asks nothing
+	s.Writes(t, 0, func() { // a freeze alone is somebody's, too
+		out, _, failure := run(t, s.Alice, "", "resume")
+		if fixture.Holds(t, out, "somebody froze it\n", "End the freeze and let it decide again? [y/N]"); failure != "nothing was changed" {
+			t.Errorf("it ends with %q", failure)
+		}
+	})
+	s.Writes(t, 1, func() { works(t, s.Alice, "", "resume", "--yes") })
 	s.Stands(t, map[string]string{plan.AnnotationPaused: ""})
+	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedBy: "bob", plan.AnnotationPausedReason: "a sale"})
+	out, _ := works(t, s.Alice, "y\n", "resume")
+	fixture.Holds(t, out, "bob froze it: a sale\n", "Not frozen")
+	s.Stands(t, map[string]string{plan.AnnotationPaused: "", plan.AnnotationPausedBy: "", plan.AnnotationPausedReason: ""})
+	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedBy: "alice"})
+	s.Writes(t, 1, func() { works(t, s.Alice, "", "resume") }) // her own
+	s.Writes(t, 0, func() { works(t, s.Alice, "", "resume") }) // nothing to end, and nothing to ask
 }
 
 func clearsNoNewTrip(t *testing.T, s *fixture.Site) {
@@ -89,6 +106,12 @@ func liftsNoNewFreeze(t *testing.T, s *fixture.Site) {
 		t.Errorf("got %v, want %v", err, errFrozenAnew)
 	}
 	s.Stands(t, map[string]string{plan.AnnotationTripped: "a cluster has no owner", plan.AnnotationPaused: "true"})
+	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedBy: "bob"})
+	err = o.resume(t.Context(), &fixture.WhenAsked{Happens: func() { s.Annotates(t, plan.AnnotationPausedBy, "carol") }}, io.Discard)
+	if !errors.Is(err, errFrozenAnew) {
+		t.Errorf("over another's freeze: got %v, want %v", err, errFrozenAnew)
+	}
+	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationTripped: "a cluster has no owner", plan.AnnotationPaused: "true"})
 	o.yes = true
 	if err := o.resume(t.Context(), &fixture.WhenAsked{}, io.Discard); err != nil {
 		t.Error(err)

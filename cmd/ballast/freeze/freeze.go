@@ -66,7 +66,7 @@ ballast stops itself when a wave of moves is followed within 15 minutes by a clu
 memory, or one that reconciles much slower; and when the same rollout fails for the third time in a day. Then it begins nothing by
 itself any more until a person has looked, but for failovers, sizes that grow in place and what follows an autoscaler. After a kill
 for memory there are no failovers either. The annotation ballast.argoproj.io/tripped on the plan ConfigMap says what happened.
-resume shows it, with the freeze that it ends, too, if somebody froze it beside, asks, and takes both away. The moves of that wave stay; "ballast rollback" takes them back, before as
+resume shows it, or whose freeze it ends, or both, asks (not about your own freeze), and takes them away. The moves of that wave stay; "ballast rollback" takes them back, before as
 well as after.
 
 It needs get and patch on that ConfigMap.`,
@@ -111,7 +111,8 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		change = o.freezing(m.User(ctx))
 	}
 	state, written, err := m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
-		if now.Paused && !o.off && o.reason == "" {
+		passing := now.Annotations[plan.AnnotationPausedReason] == steer.FrozenByUninstall // and a person's is to stay
+		if now.Paused && !passing && !o.off && o.reason == "" {
 			return nil, nil // as whoever froze it left it
 		}
 		return change, nil
@@ -149,22 +150,15 @@ func (o *options) resume(ctx context.Context, in io.Reader, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	if seen.Tripped != "" && !o.yes {
-		say.To(out, "ballast stopped itself: %s\n", say.OneLine(seen.Tripped))
-		question := "Clear that and let it decide again?"
-		if seen.Paused {
-			say.To(out, "%s\n", seen.FrozenBy())
-			question = "Clear that, end the freeze, too, and let it decide again?"
-		}
-		if !say.Confirm(in, out, question) {
-			return errors.New("nothing was changed")
-		}
+	ask := seen.Tripped != "" || seen.Paused && !owns(m.User(ctx), seen)
+	if ask && !o.yes && !agrees(in, out, seen) {
+		return errors.New("nothing was changed")
 	}
 	state, written, err := m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
 		switch {
 		case now.Tripped != "" && now.Tripped != seen.Tripped:
 			return nil, errTrippedAnew
-		case now.Paused && seen.Tripped != "" && !o.yes && now.FrozenBy() != seen.FrozenBy():
+		case now.Paused && !o.yes && now.FrozenBy() != seen.FrozenBy():
 			return nil, errFrozenAnew
 		}
 		return steer.Edits{plan.AnnotationTripped: nil, plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil, plan.AnnotationPausedBy: nil}, nil
@@ -173,6 +167,26 @@ func (o *options) resume(ctx context.Context, in io.Reader, out io.Writer) error
 		return err
 	}
 	return say.Print(o.Output, out, frozenAs(state, written))
+}
+
+// owns reports whether it is a person's own freeze, which they end unasked.
+func owns(user string, seen steer.State) bool {
+	return user != "" && seen.Annotations[plan.AnnotationPausedBy] == user
+}
+
+// agrees shows what a resume clears, and whose it is, and asks.
+func agrees(in io.Reader, out io.Writer, seen steer.State) bool {
+	if seen.Tripped == "" {
+		say.To(out, "%s\n", seen.FrozenBy())
+		return say.Confirm(in, out, "End the freeze and let it decide again?")
+	}
+	say.To(out, "ballast stopped itself: %s\n", say.OneLine(seen.Tripped))
+	question := "Clear that and let it decide again?"
+	if seen.Paused {
+		say.To(out, "%s\n", seen.FrozenBy())
+		question = "Clear that, end the freeze, too, and let it decide again?"
+	}
+	return say.Confirm(in, out, question)
 }
 
 // frozen is whether the planner decides, and what holds beside.

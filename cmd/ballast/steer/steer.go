@@ -47,16 +47,23 @@ func (m *PlanMap) User(ctx context.Context) string {
 	return review.Status.UserInfo.Username
 }
 
-// FrozenBy says who froze it and why, as far as that is written; empty where nobody did.
+// FrozenByUninstall is the reason of the freeze by which `ballast uninstall` has a rollout end; it takes that freeze away again.
+const FrozenByUninstall = "ballast uninstall"
+
+// FrozenBy says who froze it and why, as far as that is written, and beside what where it stopped itself; empty where nobody did.
 func (s State) FrozenBy() string {
 	if !s.Paused {
 		return ""
 	}
 	who, why := cmp.Or(say.OneLine(s.Annotations[plan.AnnotationPausedBy]), "somebody"), say.OneLine(s.Annotations[plan.AnnotationPausedReason])
-	if why == "" {
-		return who + " froze it beside"
+	did := " froze it"
+	if s.Tripped != "" {
+		did += " beside"
 	}
-	return who + " froze it beside: " + why
+	if why == "" {
+		return who + did
+	}
+	return who + did + ": " + why
 }
 
 // fieldManager is the name under which what people write by this command stands in managedFields.

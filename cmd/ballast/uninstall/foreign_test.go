@@ -2,8 +2,6 @@ package uninstall
 
 import (
 	"bytes"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/fixture"
+	"ballast/manifests/helmchart"
 )
 
 // TestWhatOthersLabelledStays: ballast's label alone makes nothing ballast's. What has it under another name is told, and left.
@@ -54,6 +52,7 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 		&rbacv1.Role{ObjectMeta: in("argocd", "pinner")},
 		&rbacv1.RoleBinding{ObjectMeta: in("argocd", "pinner"), Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ada"}}},
 		&rbacv1.ClusterRole{ObjectMeta: labelled("pinner.argocd")},
+		deployment(watching, watching),
 		&corev1.ConfigMap{ObjectMeta: in("argocd-b", "ballast-config")}, // another installation's, as what follows
 		&rbacv1.ClusterRole{ObjectMeta: labelled("ballast-planner.argocd-b")},
 	}
@@ -69,6 +68,9 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Errorf("%T %s: %v", object, object.GetName(), err)
 		}
+	}
+	if want := "  Deployment \"ballast-watch\" is of `ballast watch`, which is an installation of its own: it stays\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("people hear %q, want %q in it", out.String(), want)
 	}
 	const why = ` has ballast's label, and is none that ballast's manifests make: it stays`
 	want := []string{`Deployment "dashboard"`, `Service "dashboard"`, `ServiceAccount "dashboard"`, `RoleBinding "pinner"`, `Role "pinner"`,
@@ -92,31 +94,34 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 	}
 }
 
-// TestEveryObjectOfTheManifestsIsKnown to uninstall by its kind and its name.
+// TestEveryObjectOfTheManifestsIsKnown to uninstall by its kind and its name, as kustomize makes it of each component, or told to be of
+// another installation.
 func TestEveryObjectOfTheManifestsIsKnown(t *testing.T) {
-	count := 0
-	for _, folder := range []string{"base", "components"} {
-		root := fixture.Checkout(t, "manifests", folder)
-		fixture.MustDo(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".yaml" {
-				return err
+	manifests, err := helmchart.Open(fixture.Checkout(t, "manifests"))
+	fixture.MustDo(t, err)
+	found, err := filepath.Glob(fixture.Checkout(t, "manifests", "components", "*"))
+	fixture.MustDo(t, err)
+	settings := helmchart.Settings{Namespace: "argocd", Workload: fixture.ControllerName, PlannerAccount: "ballast-planner", WebhookAccount: "ballast-webhook"}
+	seen := map[string]bool{}
+	for _, path := range found {
+		component := "components/" + filepath.Base(path)
+		if component == "components/retarget" { // which is in all that is built
+			continue
+		}
+		objects, err := manifests.Build(settings, []string{"watch"}, []string{component, "watch/alerts"})
+		fixture.MustDo(t, err)
+		for _, object := range objects {
+			u := unstructured.Unstructured{Object: object}
+			seen[u.GetKind()+" "+u.GetName()] = true
+			switch known := made(&u, strings.TrimSuffix(u.GetName(), ".argocd")); {
+			case !isBallasts(&u):
+				t.Errorf("%s: %s %q lacks ballast's label", component, u.GetKind(), u.GetName())
+			case known == (u.GetName() == watching) && u.GetKind() != "Secret": // which goes by name
+				t.Errorf("%s: %s %q is known to uninstall: %t", component, u.GetKind(), u.GetName(), known)
 			}
-			text, err := os.ReadFile(path)
-			fixture.MustDo(t, err)
-			for _, doc := range bytes.Split(text, []byte("\n---\n")) {
-				var u unstructured.Unstructured
-				if yaml.Unmarshal(doc, &u.Object) != nil || u.GetLabels()[partOf] != "ballast" {
-					continue // a patch, or kustomize's own
-				}
-				count++
-				if !made(&u, strings.TrimSuffix(u.GetName(), ".argocd")) && u.GetKind() != "Secret" { // which goes by name
-					t.Errorf("%s: %s %q is not known to uninstall", path, u.GetKind(), u.GetName())
-				}
-			}
-			return nil
-		}))
+		}
 	}
-	if count < 40 {
-		t.Errorf("only %d objects were seen", count)
+	if len(seen) < 40 || !seen["ConfigMap ballast-dashboard"] || !seen["Deployment "+watching] {
+		t.Errorf("only %d objects were seen", len(seen))
 	}
 }

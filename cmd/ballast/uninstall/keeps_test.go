@@ -61,9 +61,10 @@ func TestWhatUninstallLeaves(t *testing.T) {
 	}
 }
 
-// settled has all four replicas ready.
+// settled has all four replicas ready, and no rollout under way.
 func settled(t *testing.T, c client.Client) {
 	t.Helper()
+	holds(t, c, "ballast-plan", nil)
 	var set appsv1.StatefulSet
 	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
 	set.Status = appsv1.StatefulSetStatus{Replicas: 4, ReadyReplicas: 4, UpdatedReplicas: 4}

@@ -49,7 +49,7 @@ func namesMade(kind string) []string {
 	case "Service":
 		return []string{"ballast-webhook"}
 	case "ConfigMap":
-		return []string{"ballast-config", "ballast-settings"}
+		return []string{"ballast-config", "ballast-settings", "ballast-dashboard"}
 	case "Issuer":
 		return []string{"ballast-root", "ballast-ca"}
 	case "Certificate":
@@ -65,13 +65,20 @@ func namesMade(kind string) []string {
 // foreigner is an object that has ballast's label, and is nobody's installation's.
 type foreigner struct{ kind, name string }
 
+// watching is the name of all that manifests/watch makes. Who takes ballast out may well go on watching.
+const watching = "ballast-watch"
+
 // mostForeigners is how many are named: anybody may make any number of them.
 const mostForeigners = 50
 
 // tellForeigners names what stays of others once, for who gave it ballast's label may have meant it to go.
 func (o *options) tellForeigners(out io.Writer) {
 	for _, f := range o.foreigners[:min(len(o.foreigners), mostForeigners)] {
-		say.To(out, "  %s %q has ballast's label, and is none that ballast's manifests make: it stays\n", f.kind, f.name)
+		why := "has ballast's label, and is none that ballast's manifests make"
+		if f.name == watching {
+			why = "is of `ballast watch`, which is an installation of its own"
+		}
+		say.To(out, "  %s %q %s: it stays\n", f.kind, f.name, why)
 	}
 	if more := len(o.foreigners) - mostForeigners; more > 0 {
 		say.To(out, "  and %d more\n", more)

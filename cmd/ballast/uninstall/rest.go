@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -132,8 +133,18 @@ func (o *options) deleteOutside(ctx context.Context, c client.Client) error {
 	return deleteAll(ctx, c, all.rest(o.cluster.Namespace))
 }
 
-// deleteLease deletes what the planners elected their leader by, unless it names another installation's plan.
+// deleteLease deletes what the planners elected their leader by, unless it names another installation's plan. Without a workload whose
+// name it has, it is the one that names this one's.
 func (o *options) deleteLease(ctx context.Context, c client.Client, workload string) error {
+	if workload == "" {
+		var leases coordinationv1.LeaseList
+		if err := list(ctx, c, &leases, client.InNamespace(o.cluster.Namespace)); err != nil {
+			return err
+		}
+		return deleteAll(ctx, c, only(leases.Items, func(l *coordinationv1.Lease) bool {
+			return strings.HasPrefix(l.Name, "ballast-") && l.Annotations[conflicts.AnnotationPlan] == o.cluster.Namespace+"/"+o.plan
+		}))
+	}
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: o.cluster.Namespace, Name: "ballast-" + workload}
 	if err := c.Get(ctx, key, lease); err != nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
+	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -45,7 +46,7 @@ func (h *heartbeat) beats(lease *coordinationv1.Lease, now time.Time) bool {
 const thawWithin = 10 * time.Second
 
 // frozenFor is why it is frozen meanwhile, for those who look.
-const frozenFor = "ballast uninstall"
+const frozenFor = steer.FrozenByUninstall
 
 // underWay reports whether a rollout goes on that a planner will end.
 func (o *options) underWay(ctx context.Context, c client.Client, doc plan.Document, workload string) (bool, error) {
@@ -138,19 +139,22 @@ func (o *options) wishOf(doc plan.Document) string {
 	return ""
 }
 
-// freeze keeps the planner from beginning anything after the rollout that ends.
+// freeze keeps the planner from beginning anything after the rollout that ends. Who froze it meanwhile is not written over.
 func (o *options) freeze(ctx context.Context, c client.Client) error {
-	return o.annotate(ctx, c, map[string]*string{plan.AnnotationPaused: ptr.To("true"), plan.AnnotationPausedReason: ptr.To(frozenFor)})
+	return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
+		if plan.ParseDocument(nil, cm.Annotations).Paused {
+			return nil, nil
+		}
+		return map[string]*string{plan.AnnotationPaused: ptr.To("true"), plan.AnnotationPausedReason: ptr.To(frozenFor)}, nil
+	})
 }
 
 // thaw ends that freeze, and no other: the next installation that goes on with this plan must decide.
 func (o *options) thaw(ctx context.Context, c client.Client) error {
-	cm := &corev1.ConfigMap{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.plan}, cm); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if cm.Annotations[plan.AnnotationPausedReason] != frozenFor {
-		return nil
-	}
-	return o.annotate(ctx, c, map[string]*string{plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil})
+	return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
+		if cm.Annotations[plan.AnnotationPausedReason] != frozenFor {
+			return nil, nil
+		}
+		return map[string]*string{plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil}, nil
+	})
 }

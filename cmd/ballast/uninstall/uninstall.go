@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,6 +49,7 @@ type options struct {
 	heartbeat  heartbeat
 	foreigners []foreigner // of the step that goes on
 	sizes      string      // what becomes of those that the plan holds
+	gone       bool        // there is no application-controller
 }
 
 // NewCommand makes `ballast uninstall`.
@@ -71,7 +74,7 @@ Cluster Secrets keep their shard: each cluster stays where it is. Pods keep thei
 is made anew goes by, has otherwise. Another installation in the cluster is not touched: of what has no
 namespace, uninstall takes what calls, binds or is named after its own. What has ballast's label under a name that ballast's manifests
 do not give is told, and stays. It runs with your own rights: list and delete on all of
-these (Secrets and the Lease are deleted by name, without list; the Lease takes get),
+these (Secrets and the Lease are deleted by name, without list; the Lease takes get, and list where no workload is left to name it by),
 get and patch on the plan ConfigMap, patch on the history's under --keep-plan, and list and patch on the workload.`,
 		Example: `  ballast uninstall -n argocd               # says what it does, and asks first
   ballast uninstall -n argocd --keep-plan   # for an installation to come`,
@@ -129,6 +132,9 @@ func (o *options) agreed(ctx context.Context, c client.Client, in io.Reader, out
 	}
 	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?",
 		o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
+	if o.gone {
+		question = fmt.Sprintf("Take ballast out of %s, where %s?", o.cluster.Namespace, isGone(target))
+	}
 	if !say.Confirm(in, out, question) {
 		return target, w, false, errors.New("nothing was changed")
 	}
@@ -159,16 +165,23 @@ func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep
 		if err := o.deleteRest(ctx, c); err != nil {
 			return err
 		}
+		if err := errors.Join(o.noneLeft(ctx, c), o.leftRunning(ctx, c, target)); err != nil {
+			return err
+		}
 		return o.deleteLease(ctx, c, target.Name)
 	}
 	last := uninstallStep{"the plan, its history and their key", o.deletePlan}
 	if o.keepPlan {
 		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
 	}
+	nothing := func(context.Context, client.Client) error { return nil }
 	env := uninstallStep{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align}
-	if w.Unmanaged { // nobody of ballast writes to it, and what is right for it its owners know
+	switch {
+	case o.gone:
+		env = uninstallStep{fmt.Sprintf("%s, so that it has no %s to change", isGone(target), plan.EnvReplicas), nothing}
+	case w.Unmanaged: // nobody of ballast writes to it, and what is right for it its owners know
 		env = uninstallStep{fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
-			w.Kind, w.Name, plan.EnvReplicas, w.Replicas), func(context.Context, client.Client) error { return nil }}
+			w.Kind, w.Name, plan.EnvReplicas, w.Replicas), nothing}
 	}
 	return []uninstallStep{
 		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
@@ -187,15 +200,19 @@ func (o *options) config() config.PlannerConfig {
 
 // target is the plan's, else the one that is found; goesOn says that a rollout of it is to end first.
 func (o *options) target(ctx context.Context, c client.Client) (target plan.Target, w discover.Workload, goesOn bool, err error) {
-	cfg := o.config()
-	if err := o.onlyOwn(ctx, c); err != nil {
+	if err := errors.Join(o.onlyOwn(ctx, c), o.allKnown(ctx, c)); err != nil {
 		return plan.Target{}, discover.Workload{}, false, err
 	}
-	doc, err := connect.ReadDocument(ctx, c, cfg)
+	doc, err := connect.ReadDocument(ctx, c, o.config())
 	if err != nil {
 		return plan.Target{}, discover.Workload{}, false, err
 	}
-	want := cfg.Target
+	return o.judge(ctx, c, doc)
+}
+
+// judge is target by what stands in the plan ConfigMap.
+func (o *options) judge(ctx context.Context, c client.Client, doc plan.Document) (target plan.Target, w discover.Workload, goesOn bool, err error) {
+	want := o.config().Target
 	if doc.Plan != nil {
 		want = doc.Plan.Target
 	}
@@ -204,7 +221,11 @@ func (o *options) target(ctx context.Context, c client.Client) (target plan.Targ
 			"delete ConfigMap %q, and run uninstall again",
 			want.Namespace, o.cluster.Namespace, o.plan)
 	}
-	if target, w, err = workload.FindTarget(ctx, c, want, doc.Plan); err != nil {
+	target, w, err = workload.FindTarget(ctx, c, want, doc.Plan)
+	if o.gone = err != nil && missing(ctx, c, want, err); o.gone { // nobody has a cluster, and no rollout comes to an end
+		return want, w, false, nil
+	}
+	if err != nil {
 		return target, w, false, err
 	}
 	o.sizes = sizesLeft(doc.Plan, w)
@@ -212,6 +233,26 @@ func (o *options) target(ctx context.Context, c client.Client) (target plan.Targ
 		err = o.standsStill(doc, w)
 	}
 	return target, w, goesOn, err
+}
+
+// missing reports whether there is no workload that ballast could have held: the plan's is not there, or without a plan none that fits.
+func missing(ctx context.Context, c client.Client, want plan.Target, found error) bool {
+	if want.Name == "" {
+		return workload.IsMissing(found)
+	}
+	var object client.Object = &appsv1.StatefulSet{}
+	if want.Kind == plan.Deployment {
+		object = &appsv1.Deployment{}
+	}
+	return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: want.Name}, object))
+}
+
+// isGone says of a workload that is not there which one it is.
+func isGone(target plan.Target) string {
+	if target.Name == "" {
+		return "there is no application-controller"
+	}
+	return fmt.Sprintf("%s %s is not there any more", target.Kind, printable.Text(target.Name, 253))
 }
 
 // standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would
@@ -239,8 +280,29 @@ func stops(doc plan.Document) bool {
 	return doc.Plan != nil && !doc.BreakGlass && doc.Plan.Rollout != nil && doc.Plan.Replicas == 0
 }
 
+// errGoesOn is that a rollout began since the last look.
+var errGoesOn = errors.New("a rollout began meanwhile")
+
+// breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time ends first.
 func (o *options) breakGlass(ctx context.Context, c client.Client) error {
-	return o.enforcement(ctx, c, ptr.To("off"))
+	var name string
+	once := func() error {
+		return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
+			target, _, goesOn, err := o.judge(ctx, c, plan.ParseDocument(cm.Data, cm.Annotations))
+			if name = target.Name; err == nil && goesOn {
+				err = errGoesOn
+			}
+			return map[string]*string{plan.AnnotationEnforcement: ptr.To("off")}, err
+		})
+	}
+	err := once()
+	if errors.Is(err, errGoesOn) {
+		if _, _, err := o.settled(ctx, c, name); err != nil {
+			return err
+		}
+		err = once()
+	}
+	return err
 }
 
 // endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this
@@ -262,17 +324,38 @@ func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
 
 // enforcement writes the annotation, or takes it away by nil.
 func (o *options) enforcement(ctx context.Context, c client.Client, value *string) error {
-	return o.annotate(ctx, c, map[string]*string{plan.AnnotationEnforcement: value})
+	return o.annotate(ctx, c, func(*corev1.ConfigMap) (map[string]*string, error) {
+		return map[string]*string{plan.AnnotationEnforcement: value}, nil
+	})
 }
 
-// annotate writes annotations beside the plan, or takes them away by nil; without a plan ConfigMap there is nothing to
-// do.
-func (o *options) annotate(ctx context.Context, c client.Client, set map[string]*string) error {
+// edits say which annotations beside the plan are to be written, or to go by nil, where that stands. None: nothing is written.
+type edits func(stands *corev1.ConfigMap) (map[string]*string, error)
+
+// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time: for some seconds.
+func lostRaces() wait.Backoff {
+	return wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Factor: 1.3, Jitter: 0.5}
+}
+
+// annotate writes annotations beside the plan for what stands, and for no other state of it; without a plan ConfigMap there is nothing
+// to do.
+func (o *options) annotate(ctx context.Context, c client.Client, decide edits) error {
+	var last error
+	_ = retry.RetryOnConflict(lostRaces(), func() error { last = o.annotateOnce(ctx, c, decide); return last })
+	return last
+}
+
+func (o *options) annotateOnce(ctx context.Context, c client.Client, decide edits) error {
 	cm := &corev1.ConfigMap{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.plan}, cm); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	patch, err := plan.PatchMeta{Annotations: set, ManagedFields: plan.FewManagers(cm.ManagedFields)}.MergePatch()
+	set, err := decide(cm)
+	if err != nil || len(set) == 0 {
+		return err
+	}
+	meta := plan.PatchMeta{UID: cm.UID, ResourceVersion: cm.ResourceVersion, Annotations: set, ManagedFields: plan.FewManagers(cm.ManagedFields)}
+	patch, err := meta.MergePatch()
 	if err != nil {
 		return fmt.Errorf("encoding the annotations of ConfigMap %q: %w", o.plan, err)
 	}
@@ -284,17 +367,25 @@ func (o *options) annotate(ctx context.Context, c client.Client, set map[string]
 }
 
 // alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
-// break-glass within a moment; until it does it puts the old value back, so that the write is repeated.
+// break-glass within a moment; until it does it puts the old value back, so that the write is repeated. A stop of all replicas that a
+// planner decided on before it saw the break-glass ends first: under that the planner brings them back.
 func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	applier := apply.New(apply.Options{Client: c, Reader: c})
-	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextCancel(ctx, o.every, true, func(ctx context.Context) (bool, error) {
+		doc, err := connect.ReadDocument(ctx, c, o.config())
+		if err != nil {
+			return false, err
+		}
+		if goesOn, err := o.underWay(ctx, c, doc, target.Name); err != nil || goesOn {
+			return false, err
+		}
 		_, w, err := workload.FindTarget(ctx, c, target, nil)
 		if err != nil {
 			return false, err
 		}
-		if err := o.standsStill(plan.Document{}, w); err != nil {
+		if err := o.standsStill(doc, w); err != nil {
 			return false, err
 		}
 		if w.EnvReplicas == nil || *w.EnvReplicas == fmt.Sprint(w.Replicas) {
@@ -308,6 +399,22 @@ func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Tar
 		}
 		return false, nil
 	})
+}
+
+// leftRunning refuses to go on where nobody of ballast runs any more to bring back replicas that were stopped meanwhile.
+func (o *options) leftRunning(ctx context.Context, c client.Client, target plan.Target) error {
+	if o.gone {
+		return nil
+	}
+	doc, err := connect.ReadDocument(ctx, c, o.config())
+	if err != nil {
+		return err
+	}
+	_, w, err := workload.FindTarget(ctx, c, target, nil)
+	if err != nil {
+		return err
+	}
+	return o.standsStill(doc, w)
 }
 
 // deleteWebhooks deletes the configuration of this installation, under whatever name.

@@ -181,7 +181,7 @@ func (a *Asker) Installation(ctx context.Context, in input.Inputs) []installatio
 		return nil
 	}
 	w := in.Workload
-	names := installation.Names{Namespace: w.Namespace, Workload: w.Name, Plan: in.Config.Plan.ConfigMap}
+	names := installation.Names{Namespace: w.Namespace, Workload: w.Name, Plan: in.Config.Plan.ConfigMap, Planner: in.PlannerUser}
 	seen, err := a.Installed(ctx, names)
 	if err != nil {
 		a.Log.Error(err, "looking at the installation; it is tried again")

@@ -272,7 +272,7 @@ func TestWhatIsInstalledIsTold(t *testing.T) {
 			if diff := cmp.Diff(before.Next, after.Next); diff != "" {
 				t.Errorf("the plan (-without +with):\n%s", diff)
 			}
-			want := installation.Names{Namespace: w.in.Workload.Namespace, Workload: w.in.Workload.Name, Plan: "ballast-plan"}
+			want := installation.Names{Namespace: w.in.Workload.Namespace, Workload: w.in.Workload.Name, Plan: "ballast-plan", Planner: w.in.PlannerUser}
 			if diff := cmp.Diff(want, asked); diff != "" {
 				t.Errorf("asked for (-want +got):\n%s", diff)
 			}

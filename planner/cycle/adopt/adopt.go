@@ -138,7 +138,7 @@ func (a *Adoption) frame() {
 	a.dropSizes()
 	a.reportCap()
 	a.optOut()
-	a.setMode(a.Next.Rollout != nil && a.Next.Replicas < 1)
+	a.setMode(a.stillStopped())
 	a.takeAwaited()
 }
 

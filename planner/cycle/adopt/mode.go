@@ -10,6 +10,14 @@ import (
 	"ballast/planner/plan"
 )
 
+// stillStopped reports whether rollout.x0y holds every replica stopped, or has yet to bring them back: the plan that says so may be
+// written minutes before the workload follows.
+func (a *Adoption) stillStopped() bool {
+	w := a.In.Workload
+	comesBack := a.Next.StopsAll() && w.Replicas < 1 && !w.Unmanaged
+	return comesBack || a.Next.Rollout != nil && a.Next.Replicas < 1
+}
+
 // setMode takes over the configured mode, and the number of replicas where nothing is held. No mode but Enforce goes on with a
 // rollout, and one that has stopped every replica brings them back first.
 func (a *Adoption) setMode(stopped bool) {

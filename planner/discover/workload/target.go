@@ -4,6 +4,7 @@ package workload
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -102,7 +103,19 @@ func notOne(target plan.Target, fits, all []found) error {
 	if len(fits) > 1 {
 		return fmt.Errorf("finding the application-controller in %q: %d fit: %s; set target.kind and target.name", target.Namespace, len(fits), workloadNames(fits))
 	}
-	return fmt.Errorf("finding the application-controller in %q: no %s %s; there are: %s; set target.kind and target.name", target.Namespace, kind, what, workloadNames(all))
+	return missing(fmt.Sprintf("finding the application-controller in %q: no %s %s; there are: %s; set target.kind and target.name",
+		target.Namespace, kind, what, workloadNames(all)))
+}
+
+// missing is that no workload fits.
+type missing string
+
+func (m missing) Error() string { return string(m) }
+
+// IsMissing reports whether FindTarget found no workload that fits, rather than several, or none that it could read.
+func IsMissing(err error) bool {
+	var none missing
+	return errors.As(err, &none)
 }
 
 // mostNames is how many workloads are named to people.

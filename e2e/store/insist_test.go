@@ -1,0 +1,80 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"ballast/planner/plan"
+	"ballast/planner/store"
+)
+
+// passesOverNobody: where writes of no meaning have the planner write by content, what a person asks for at that moment is seen first,
+// and is not taken away.
+func passesOverNobody(t *testing.T, w *world) {
+	annotates := func(name, value string) func(*corev1.ConfigMap) {
+		return func(cm *corev1.ConfigMap) { cm.Annotations[plan.Group+"/"+name] = value }
+	}
+	forgets := func(name string) func(*corev1.ConfigMap) {
+		return func(cm *corev1.ConfigMap) { delete(cm.Annotations, plan.Group+"/"+name) }
+	}
+	pins := func(text string) func(*corev1.ConfigMap) {
+		return func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = text }
+	}
+	nothing := func(*corev1.ConfigMap) {}
+	for name, test := range map[string]struct {
+		before, meanwhile func(*corev1.ConfigMap)
+		written           bool
+	}{
+		"nothing but noise":           {nothing, annotates("noise", "1"), true},
+		"a freeze":                    {nothing, annotates("paused", "true"), false},
+		"break-glass":                 {nothing, annotates("enforcement", "off"), false},
+		"a cordon":                    {nothing, annotates("cordon", "1=2026-11-21T12:00:00Z"), false},
+		"a cordon that is longer":     {annotates("cordon", "1=2026-11-21T12:00:00Z"), annotates("cordon", "1=2026-11-22T12:00:00Z"), false},
+		"a freeze that ends":          {annotates("paused", "true"), forgets("paused"), false},
+		"another revision to go back": {annotates("rollback-to", "3"), annotates("rollback-to", "2"), false},
+		"the same revision":           {annotates("rollback-to", "3"), annotates("noise", "1"), true},
+		"what is accepted":            {nothing, annotates("accept-discovery", "12"), false},
+		"a pin":                       {nothing, pins("a: 1\n"), false},
+		"another pin":                 {pins("a: 1\n"), pins("a: 0\n"), false},
+		"a pin as before":             {pins("a: 1\n"), annotates("noise", "1"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := *w
+			of.t = t
+			if base := of.read(); base.Exists() {
+				of.must(of.client.Delete(of.ctx, of.stored()))
+			}
+			of.write(of.read(), newPlan("a"), 0)
+			of.edit(test.before)
+			base, happened := of.read(), false
+			raced := interceptor.NewClient(of.client, interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+					if patch.Type() != types.JSONPatchType {
+						return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, object.GetName(), errors.New("somebody writes without end"))
+					}
+					of.edit(test.meanwhile)
+					happened = true
+					return c.Patch(ctx, object, patch, options...)
+				}})
+			s := store.New(store.Options{Client: raced, Reader: of.client, Namespace: of.Namespace, Plan: of.Plan, History: of.History, Key: of.Key})
+			of.must(s.Unseal(of.ctx))
+			set := map[string]*string{plan.AnnotationRollback: nil, plan.AnnotationBlocked: new(string)}
+			_, err := s.Annotate(of.ctx, base, set)
+			_, there := of.stored().Annotations[plan.AnnotationBlocked]
+			if written := err == nil; written != test.written || there != test.written || !happened {
+				t.Errorf("written: %t (%v), and it stands: %t, want %t", written, err, there, test.written)
+			}
+			if !test.written && !errors.Is(err, store.ErrConflict) {
+				t.Errorf("it ends with %v, want a lost race", err)
+			}
+		})
+	}
+}
