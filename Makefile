@@ -102,6 +102,7 @@ soak: binaries ## the full counts, several hours; figures with commit and seed g
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_FLOOD_CONNECTIONS=20000 go test -count=1 -v -timeout 30m -run TestNoFloodEnds ./cmd/ballast/webhook | grep -E 'connections were opened|at most|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_RELEASE_TWICE=1 go test -count=1 -v -timeout 60m -run TestTwoBuilds ./manifests/release | grep -E 'twice|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_SOAK_RECOVERY=1 go test -count=1 -v -timeout 60m ./e2e/locks | grep -E ': [0-9.]+ s$$|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@# A fuzzer whose time ends while it works may fail with "context deadline exceeded" alone: it has found nothing then.
 	@grep -rlE '^func Fuzz' --include='*_test.go' planner webhook certs | sort | while read -r f; do \

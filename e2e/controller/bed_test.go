@@ -313,7 +313,7 @@ func (b *bed) told(reason string) []string {
 // eventually waits for a condition that the loop brings about by itself, without the clock.
 func (b *bed) eventually(what string, holds func() bool) {
 	b.Helper()
-	deadline, tick := time.After(20*time.Second), time.NewTicker(time.Millisecond)
+	deadline, tick := time.After(2*time.Minute), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {

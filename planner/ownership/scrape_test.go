@@ -156,7 +156,7 @@ func TestEightPodsAreAskedAtOnce(t *testing.T) {
 	for i := range pods {
 		pods[i] = running(fmt.Sprint(i), address)
 	}
-	for i, r := range NewScraper(ScrapeOptions{}).Scrape(t.Context(), pods, noon) {
+	for i, r := range NewScraper(ScrapeOptions{Timeout: time.Minute}).Scrape(t.Context(), pods, noon) {
 		if !r.Answered() || r.Name != fmt.Sprint(i) {
 			t.Errorf("report %d is of pod %q: %s", i, r.Name, r.Err)
 		}
