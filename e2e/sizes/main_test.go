@@ -4,6 +4,7 @@ package sizes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -326,12 +327,16 @@ func (w *world) blockedSoon(words ...string) {
 // statusSoon waits until `ballast status` says that.
 func (w *world) statusSoon(words string) {
 	w.Helper()
+	var last string // the deadline may cut a command off, whose error says nothing
 	w.soon("status "+words, func(ctx context.Context) error {
 		out, _, err := w.RunBallast(ctx, w.alice, "status")
-		if out == "" || strings.Contains(out, words) {
+		switch {
+		case strings.Contains(out, words):
 			return err
+		case out != "":
+			last = out
 		}
-		return fmt.Errorf("ballast status says\n%s", out)
+		return errors.Join(err, fmt.Errorf("ballast status said at last\n%s", last))
 	})
 }
 
