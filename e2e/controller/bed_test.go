@@ -336,6 +336,9 @@ func (b *bed) stirred(l *controller.Loop) {
 	b.waiting(l, 3)
 }
 
+// calmLooks is how often in a row, a millisecond between them, a loop looks idle before it is: a busy machine lets a goroutine wait.
+const calmLooks = 20
+
 // waiting waits for that many timers. A goroutine that took its signal and has not stopped its timer yet looks idle for a
 // moment, hence the streak.
 func (b *bed) waiting(l *controller.Loop, timers int) {
@@ -347,7 +350,7 @@ func (b *bed) waiting(l *controller.Loop, timers int) {
 		} else {
 			streak = 0
 		}
-		return streak >= 5
+		return streak >= calmLooks
 	})
 }
 
@@ -369,7 +372,7 @@ func (b *bed) calm(l *controller.Loop) {
 		if waiters == 3 {
 			b.clock.Step(time.Second)
 		}
-		return streak >= 5
+		return streak >= calmLooks
 	})
 }
 

@@ -10,12 +10,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,6 +79,7 @@ func Start(t testing.TB, o Options) *Site {
 	must(t, err)
 	shipped := build(t)
 	s := &Site{t: t, env: &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}}
+	s.env.WebhookInstallOptions.LocalServingHost, s.env.WebhookInstallOptions.LocalServingPort = Host, FreePort(t)
 	s.env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t, shipped)}
 	server := s.env.ControlPlane.GetAPIServer()
 	server.Out, server.Err = io.Discard, io.Discard
@@ -312,6 +315,28 @@ func configuration(t testing.TB, shipped []unstructured.Unstructured) *admission
 // Timeout is what webhooks have here to answer, in seconds. Shipped are 2, after which a write passes as it is, which a busy machine
 // may take for an answer.
 const Timeout = 30
+
+// Host is where the tests' servers listen.
+const Host = "127.0.0.1"
+
+// FreePort is one that only a server of this test can have: a socket that does not listen is bound to it until the test ends, so that
+// the kernel gives it to nobody else, and refuses whoever calls before the server is there.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	syscall.ForkLock.RLock() // no process that begins now inherits it
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	must(t, err)
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	must(t, syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)) // as Go's listeners are
+	must(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: netip.MustParseAddr(Host).As4()}))
+	at, err := syscall.Getsockname(fd)
+	must(t, err)
+	return at.(*syscall.SockaddrInet4).Port
+}
 
 // Ready makes the shipped configuration one for envtest, which adds a slash of its own, and for slow machines.
 func Ready(c *admissionregistration.MutatingWebhookConfiguration) {
