@@ -101,7 +101,7 @@ func clientOf(t *testing.T, config *rest.Config, user string) client.WithWatch {
 
 func (p *policyBed) until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}

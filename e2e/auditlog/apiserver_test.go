@@ -171,7 +171,7 @@ func (s *site) showsNoSecret(t *testing.T, got []auditlog.Write) {
 // eventually waits for what another process brings about.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {

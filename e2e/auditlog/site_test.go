@@ -20,10 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"ballast/e2e/assets"
+	"ballast/e2e/hooked"
 	"ballast/planner/plan"
 	"ballast/webhook"
 	"ballast/webhook/auditlog"
@@ -59,7 +61,8 @@ func startSite(t *testing.T) *site {
 	if err := os.WriteFile(policy, []byte(strings.Replace(auditlog.Policy, "rules:\n", careless, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.env = &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}
+	s.env = &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}
+	s.env.WebhookInstallOptions.LocalServingHost, s.env.WebhookInstallOptions.LocalServingPort = hooked.Host, hooked.FreePort(t)
 	s.env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t)}
 	s.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", s.audit).Set("audit-log-mode", "blocking")
 	if s.admin, err = s.env.Start(); err != nil {
@@ -88,10 +91,7 @@ func configuration(t *testing.T) *admissionregistration.MutatingWebhookConfigura
 	if err := yaml.Unmarshal(text, c); err != nil {
 		t.Fatal(err)
 	}
-	for i := range c.Webhooks {
-		path := strings.TrimPrefix(*c.Webhooks[i].ClientConfig.Service.Path, "/") // envtest adds its own
-		c.Webhooks[i].ClientConfig.Service.Path = &path
-	}
+	hooked.Ready(c)
 	return c
 }
 
@@ -123,6 +123,11 @@ func (s *site) account(t *testing.T, name string) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reviewer, err := ctrlclient.New(s.admin, ctrlclient.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooked.Allows(t, reviewer, "system:serviceaccount:"+namespace+":"+name, "", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	c := rest.AnonymousClientConfig(s.admin)
 	c.BearerToken = token.Status.Token
 	return c

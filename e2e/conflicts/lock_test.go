@@ -35,14 +35,21 @@ type instance struct {
 	told []string
 }
 
-// enter lets an instance take part in the election until it is ended. A Lease lasts for a second here, and its owner's
-// claim for another two.
+// A Lease lasts long enough for the API server of a busy machine to answer a renewal in time, and its owner's claim for a
+// standby to be seen to wait for it.
+const (
+	leaseDuration = 6 * time.Second
+	grace         = 8 * time.Second
+)
+
+// enter lets an instance take part in the election until it is ended. A Lease that was given
+// up lasts for a second.
 func (w *world) enter(self conflicts.Owner, release bool) *instance {
 	w.Helper()
 	i := &instance{w: w, leading: make(chan struct{})}
 	i.Lock = w.lock(self, i)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: i.Lock, LeaseDuration: time.Second, RenewDeadline: 700 * time.Millisecond, RetryPeriod: 50 * time.Millisecond, ReleaseOnCancel: release,
+		Lock: i.Lock, LeaseDuration: leaseDuration, RenewDeadline: leaseDuration - time.Second, RetryPeriod: 50 * time.Millisecond, ReleaseOnCancel: release,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { i.since = time.Now(); close(i.leading) }, OnStoppedLeading: func() {}},
 	})
 	w.must(err)
@@ -59,7 +66,7 @@ func (w *world) lock(self conflicts.Owner, i *instance) *conflicts.Lock {
 	w.Helper()
 	c, err := kubernetes.NewForConfig(w.config)
 	w.must(err)
-	return conflicts.NewLock(conflicts.LockOptions{Client: c.CoordinationV1(), Lease: types.NamespacedName{Namespace: w.namespace, Name: leaseName}, Self: self, Grace: 2 * time.Second, Now: time.Now,
+	return conflicts.NewLock(conflicts.LockOptions{Client: c.CoordinationV1(), Lease: types.NamespacedName{Namespace: w.namespace, Name: leaseName}, Self: self, Grace: grace, Now: time.Now,
 		Tell: func(refusal string) {
 			if i == nil {
 				return
@@ -79,7 +86,7 @@ func (w *world) lease() *coordinationv1.Lease {
 
 func (w *world) eventually(what string, holds func() bool) {
 	w.Helper()
-	deadline, tick := time.After(20*time.Second), time.NewTicker(5*time.Millisecond)
+	deadline, tick := time.After(2*time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
@@ -94,7 +101,7 @@ func (i *instance) leads() {
 	i.w.Helper()
 	select {
 	case <-i.leading:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		i.w.Fatalf("%s never leads", i.Identity())
 	}
 }
@@ -152,7 +159,7 @@ func standsByForAnother(t *testing.T, w *world) {
 		stranger.leads()
 		taken := w.lease()
 		// The Lease's own AcquireTime is when the attempt began: before the Lease was read and judged, by however long that took.
-		owner, _ := conflicts.Judge(gone, second, 2*time.Second, time.Now())
+		owner, _ := conflicts.Judge(gone, second, grace, time.Now())
 		if stranger.since.Before(owner.Until) || stranger.Ready() != nil {
 			t.Errorf("%s: it leads from %s on, before %s; ready: %v", name, stranger.since, owner.Until, stranger.Ready())
 		}

@@ -39,6 +39,7 @@ func (w *world) may(rules ...rbacv1.PolicyRule) {
 	w.create(&rbacv1.Role{ObjectMeta: w.meta("reads"), Rules: rules})
 	w.create(&rbacv1.RoleBinding{ObjectMeta: w.meta("reads"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reads"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "argocd", Name: "ballast-planner"}}})
+	hooked.Allows(w, w.client, "system:serviceaccount:argocd:ballast-planner", w.namespace, rules...)
 }
 
 // component installs what a file of components/size-nodes ships.

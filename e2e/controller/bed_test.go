@@ -314,7 +314,7 @@ func (b *bed) told(reason string) []string {
 // eventually waits for a condition that the loop brings about by itself, without the clock.
 func (b *bed) eventually(what string, holds func() bool) {
 	b.Helper()
-	deadline, tick := time.After(20*time.Second), time.NewTicker(time.Millisecond)
+	deadline, tick := time.After(2*time.Minute), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
@@ -337,6 +337,9 @@ func (b *bed) stirred(l *controller.Loop) {
 	b.waiting(l, 3)
 }
 
+// calmLooks is how often in a row, a millisecond between them, a loop looks idle before it is: a busy machine lets a goroutine wait.
+const calmLooks = 20
+
 // waiting waits for that many timers. A goroutine that took its signal and has not stopped its timer yet looks idle for a
 // moment, hence the streak.
 func (b *bed) waiting(l *controller.Loop, timers int) {
@@ -348,7 +351,7 @@ func (b *bed) waiting(l *controller.Loop, timers int) {
 		} else {
 			streak = 0
 		}
-		return streak >= 5
+		return streak >= calmLooks
 	})
 }
 
@@ -370,7 +373,7 @@ func (b *bed) calm(l *controller.Loop) {
 		if waiters == 3 {
 			b.clock.Step(time.Second)
 		}
-		return streak >= 5
+		return streak >= calmLooks
 	})
 }
 

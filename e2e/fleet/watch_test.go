@@ -28,12 +28,12 @@ func runningPod(sts *appsv1.StatefulSet, name string) *corev1.Pod {
 // until asks at every change until the condition holds.
 func until(t *testing.T, changed <-chan struct{}, holds func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for !holds() {
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatal("it did not happen within 10 s")
+			t.Fatal("it did not happen within two minutes")
 		}
 	}
 }

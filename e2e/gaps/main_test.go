@@ -96,7 +96,7 @@ func assign(clusters []timeline.Cluster, ordinals ...int) map[string]int {
 }
 
 // longestDoubled is the bar for two owners: the loser may see the write some milliseconds after the winner has begun.
-const longestDoubled = time.Second
+var longestDoubled = bar(time.Second)
 
 // onlyMoved fails for each cluster that should not have been touched but was, and for each that had two owners for too long;
 // it gives the gaps of those that moved.

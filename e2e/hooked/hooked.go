@@ -6,27 +6,33 @@ package hooked
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -72,7 +78,8 @@ func Start(t testing.TB, o Options) *Site {
 	binaries, err := assets.Build(t.Context(), os.Stderr)
 	must(t, err)
 	shipped := build(t)
-	s := &Site{t: t, env: &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}}
+	s := &Site{t: t, env: &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}}
+	s.env.WebhookInstallOptions.LocalServingHost, s.env.WebhookInstallOptions.LocalServingPort = Host, FreePort(t)
 	s.env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t, shipped)}
 	server := s.env.ControlPlane.GetAPIServer()
 	server.Out, server.Err = io.Discard, io.Discard
@@ -298,20 +305,70 @@ func configuration(t testing.TB, shipped []unstructured.Unstructured) *admission
 		}
 		c := &admissionregistration.MutatingWebhookConfiguration{}
 		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c))
-		for i := range c.Webhooks {
-			path := strings.TrimPrefix(*c.Webhooks[i].ClientConfig.Service.Path, "/") // envtest adds its own
-			c.Webhooks[i].ClientConfig.Service.Path = &path
-		}
+		Ready(c)
 		return c
 	}
 	t.Fatal("no webhook configuration is shipped")
 	return nil
 }
 
+// Timeout is what webhooks have here to answer, in seconds. Shipped are 2, after which a write passes as it is, which a busy machine
+// may take for an answer.
+const Timeout = 30
+
+// Host is where the tests' servers listen.
+const Host = "127.0.0.1"
+
+// FreePort is one that only a server of this test can have: a socket that does not listen is bound to it until the test ends, so that
+// the kernel gives it to nobody else, and refuses whoever calls before the server is there.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	syscall.ForkLock.RLock() // no process that begins now inherits it
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	must(t, err)
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	must(t, syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)) // as Go's listeners are
+	must(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: netip.MustParseAddr(Host).As4()}))
+	at, err := syscall.Getsockname(fd)
+	must(t, err)
+	return at.(*syscall.SockaddrInet4).Port
+}
+
+// Ready makes the shipped configuration one for envtest, which adds a slash of its own, and for slow machines.
+func Ready(c *admissionregistration.MutatingWebhookConfiguration) {
+	for i := range c.Webhooks {
+		w := &c.Webhooks[i]
+		path := strings.TrimPrefix(*w.ClientConfig.Service.Path, "/")
+		w.ClientConfig.Service.Path, w.TimeoutSeconds = &path, ptr.To(int32(Timeout))
+	}
+}
+
+// Allows waits until the API server allows a user these rules in a namespace, or in all where it is empty: its authorizer
+// hears of a new role a moment after it is stored.
+func Allows(t testing.TB, c client.Client, user, namespace string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	for _, r := range rules {
+		asked := authorizationv1.ResourceAttributes{Namespace: namespace, Group: r.APIGroups[0], Verb: r.Verbs[0]}
+		asked.Resource, asked.Subresource, _ = strings.Cut(r.Resources[0], "/")
+		if len(r.ResourceNames) > 0 {
+			asked.Name = r.ResourceNames[0]
+		}
+		Eventually(t, fmt.Sprintf("%s may %s %s", user, asked.Verb, asked.Resource), func() bool {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &asked}}
+			must(t, c.Create(t.Context(), review))
+			return review.Status.Allowed
+		})
+	}
+}
+
 // Eventually waits for what another process brings about.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline, tick := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	deadline, tick := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {

@@ -45,7 +45,7 @@ func cold(w *world) {
 		w.install(ctx, shipped, certificates...)
 		w.expectBystandersPass(ctx)
 		w.expectAway(ctx, false)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("enforces once cert-manager has come, at last", func(ctx SpecContext) {
 		since := time.Now()
@@ -53,5 +53,5 @@ func cold(w *world) {
 		w.recovered(ctx, since, "cert-manager came last")
 		w.expectBystandersPass(ctx)
 		w.expectEnforced(ctx)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 }

@@ -22,7 +22,7 @@ func failures(w *world, closed bool) {
 		w.install(ctx, whole)
 		Expect(w.Available(ctx)).To(Succeed())
 		w.enforces(ctx)
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(patience))
 
 	It("bears that no webhook pod can be reached", func(ctx SpecContext) {
 		w.Plane.Proxy().Refuse(network.AllPods)
@@ -33,14 +33,14 @@ func failures(w *world, closed bool) {
 		w.Plane.Proxy().Allow(network.AllPods)
 		w.recovered(ctx, since, "no pod was reached")
 		w.expectHealed(ctx)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("bears that every webhook pod is killed", func(ctx SpecContext) {
 		since := time.Now()
 		w.killPods(ctx, "webhook")
 		w.expectBystandersPass(ctx)
 		w.recovered(ctx, since, "every webhook pod was killed")
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("enforces without cert-manager and without a planner", func(ctx SpecContext) {
 		w.killCertManager()
@@ -49,7 +49,7 @@ func failures(w *world, closed bool) {
 		w.expectEnforced(ctx)
 		w.scale(ctx, site.Planner, "planner", 2)
 		Expect(w.Plane.StartCertManager(ctx)).To(Succeed())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("bears that its serving Secret is deleted, and its pods with it", func(ctx SpecContext) {
 		since := time.Now()
@@ -59,7 +59,7 @@ func failures(w *world, closed bool) {
 		w.expectBystandersPass(ctx)
 		Eventually(func() error { return w.webhookAvailable(ctx) }).Should(Succeed())
 		w.recovered(ctx, since, "the serving Secret and the pods were deleted")
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("bears that all of it goes at once", func(ctx SpecContext) {
 		w.killCertManager()
@@ -75,7 +75,7 @@ func failures(w *world, closed bool) {
 		Expect(w.Plane.StartCertManager(ctx)).To(Succeed())
 		w.recovered(ctx, since, "all of it was gone, CA and cert-manager too")
 		w.expectHealed(ctx)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 }
 
 func (w *world) killPods(ctx context.Context, component string) {
@@ -91,7 +91,7 @@ func (w *world) killPods(ctx context.Context, component string) {
 
 // webhookAvailable is nil if every webhook pod that there is, and no fewer than two, is ready.
 func (w *world) webhookAvailable(ctx context.Context) error {
-	waiting, cancel := context.WithTimeout(ctx, time.Second)
+	waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return w.Available(waiting)
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -40,14 +39,14 @@ func floor(w *world) {
 		_, err = w.tryShard(ctx, wrong)
 		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got %v", err)
 		w.expectBystandersPass(ctx)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("accepts it when the webhook adds the shard", func(ctx SpecContext) {
 		newcomer := w.Fleet.Secret(w.Fleet.Another("newcomer"))
 		Expect(w.Apply(ctx, "", newcomer)).To(Succeed())
 		Expect(string(w.secret(ctx, newcomer.Name).Data["shard"])).To(MatchRegexp("^[0-2]$"))
 		w.expectEnforced(ctx)
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("refuses nothing under break-glass", func(ctx SpecContext) {
 		w.kubectl(ctx, "annotate", "configmap", "ballast-plan", "ballast.argoproj.io/enforcement=off")
@@ -55,7 +54,7 @@ func floor(w *world) {
 			w.kubectl(ctx, "annotate", "configmap", "ballast-plan", "ballast.argoproj.io/enforcement-")
 		})
 		Eventually(func() (string, error) { return w.tryShard(ctx, "-1", metav1.DryRunAll) }).Should(Equal("-1"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 func floorAlone(w *world) {
@@ -73,7 +72,7 @@ func floorAlone(w *world) {
 		policy, err := w.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "ballast-floor."+w.Fleet.Namespace, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(policy.Status.TypeChecking).To(Or(BeNil(), HaveField("ExpressionWarnings", BeEmpty())))
-	}, NodeTimeout(time.Minute))
+	}, NodeTimeout(patience))
 
 	It("knows every number from every other text", func(ctx SpecContext) {
 		accepted := map[string]bool{}
@@ -87,7 +86,7 @@ func floorAlone(w *world) {
 			accepted[leading] = true
 		}
 		Expect(w.wrongly(ctx, texts, accepted)).To(BeEmpty())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	DescribeTable("is not armed", func(ctx SpecContext, change func(cm *corev1.ConfigMap)) {
 		w.setPlan(ctx, livePlan, change)
@@ -95,27 +94,27 @@ func floorAlone(w *world) {
 		w.setPlan(ctx, livePlan, nil)
 		Eventually(func() error { return w.create(ctx, nil) }).Should(HaveOccurred())
 	},
-		Entry("while the plan observes", SpecTimeout(time.Minute), replaced("mode: Enforce", "mode: Observe")),
-		Entry("while the env is not constant", SpecTimeout(time.Minute), replaced("controllerReplicas: 999", "controllerReplicas: 99")),
-		Entry("under break-glass", SpecTimeout(time.Minute), func(cm *corev1.ConfigMap) {
+		Entry("while the plan observes", SpecTimeout(patience), replaced("mode: Enforce", "mode: Observe")),
+		Entry("while the env is not constant", SpecTimeout(patience), replaced("controllerReplicas: 999", "controllerReplicas: 99")),
+		Entry("under break-glass", SpecTimeout(patience), func(cm *corev1.ConfigMap) {
 			cm.Annotations = map[string]string{"ballast.argoproj.io/enforcement": "off"}
 		}),
-		Entry("by a plan that is none", SpecTimeout(time.Minute), func(cm *corev1.ConfigMap) { cm.Data["plan"] = "{" }),
-		Entry("by an empty ConfigMap", SpecTimeout(time.Minute), func(cm *corev1.ConfigMap) { cm.Data = nil }),
+		Entry("by a plan that is none", SpecTimeout(patience), func(cm *corev1.ConfigMap) { cm.Data["plan"] = "{" }),
+		Entry("by an empty ConfigMap", SpecTimeout(patience), func(cm *corev1.ConfigMap) { cm.Data = nil }),
 	)
 
 	It("is armed by Hold, and by a plan of the largest size", func(ctx SpecContext) {
 		w.setPlan(ctx, strings.Replace(livePlan, "Enforce", "Hold", 1)+strings.Repeat("# filler\n", 90_000), nil)
 		Consistently(func() error { return w.create(ctx, nil) }, "500ms").Should(MatchError(ContainSubstring(told)))
 		w.setPlan(ctx, livePlan, nil)
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("leaves alone what ballast leaves alone", func(ctx SpecContext) {
 		Expect(w.create(ctx, func(s *corev1.Secret) { s.Annotations = map[string]string{"ballast.argoproj.io/unmanaged": "true"} })).To(Succeed())
 		Expect(w.create(ctx, func(s *corev1.Secret) { s.Annotations = map[string]string{"ballast.argoproj.io/unmanaged": "false"} })).NotTo(Succeed())
 		Expect(w.create(ctx, func(s *corev1.Secret) { s.Labels = nil })).To(Succeed())
 		Expect(w.create(ctx, func(s *corev1.Secret) { s.Data = nil })).NotTo(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("lets what came before go, and an immutable one be written", func(ctx SpecContext) {
 		secrets := w.Client.CoreV1().Secrets(elsewhere)
@@ -139,7 +138,7 @@ func floorAlone(w *world) {
 		Expect(err).To(MatchError(ContainSubstring(told)))
 		_, err = secrets.Patch(ctx, bystander, types.MergePatchType, []byte(`{"metadata":{"labels":null}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		Expect(err).NotTo(HaveOccurred())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 func replaced(before, after string) func(*corev1.ConfigMap) {

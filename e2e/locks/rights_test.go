@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,7 +16,7 @@ func rights(w *world) {
 		Expect(w.grants(ctx, account, elsewhere)).To(Equal(anywhere))
 		Expect(w.grants(ctx, account, "kube-system")).To(Equal(anywhere))
 	},
-		Entry("the planner's", SpecTimeout(time.Minute), "ballast-planner", []string{
+		Entry("the planner's", SpecTimeout(patience), "ballast-planner", []string{
 			"applications.argoproj.io [] [] [get list patch]",
 			"configmaps [] [] [get list watch create]",
 			"configmaps [] [ballast-history] [update patch]",
@@ -47,10 +46,10 @@ func rights(w *world) {
 			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast.argocd] [get]",
 			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get]",
 		}),
-		Entry("the webhook's", SpecTimeout(time.Minute), "ballast-webhook", []string{
+		Entry("the webhook's", SpecTimeout(patience), "ballast-webhook", []string{
 			"configmaps [] [ballast-plan] [get list watch]",
 		}, []string{}),
-		Entry("of what makes certificates", SpecTimeout(time.Minute), "ballast-certs", []string{
+		Entry("of what makes certificates", SpecTimeout(patience), "ballast-certs", []string{
 			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast.argocd] [get watch patch]",
 			"secrets [] [] [create]",
 			"secrets [] [ballast-webhook-ca] [get update watch]",

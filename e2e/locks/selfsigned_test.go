@@ -48,14 +48,14 @@ func selfSigned(w *world) {
 		w.expectBystandersPass(ctx)
 		w.expectEnforced(ctx)
 		Expect(w.certificateProblems(ctx)).To(BeEmpty())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("puts back at once what somebody takes away", func(ctx SpecContext) {
 		since := time.Now()
 		w.kubectl(ctx, "patch", "mutatingwebhookconfiguration", certs.DefaultSettings().Configuration(), "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`)
 		Eventually(func() []string { return w.certificateProblems(ctx) }).Should(BeEmpty())
 		w.recovered(ctx, since, "self-signed, a caBundle was removed")
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("changes nothing by a run beside it, once all is well", func(ctx SpecContext) {
 		versions := func() []string {
@@ -66,7 +66,7 @@ func selfSigned(w *world) {
 		_, _, err := w.RunBallast(ctx, w.Plane.KubeconfigPath(), "certs", "--once")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(versions()).To(Equal(before))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("comes back when every pod and every certificate is gone", func(ctx SpecContext) {
 		w.scale(ctx, "ballast-certs", "certs", 0)
@@ -79,7 +79,7 @@ func selfSigned(w *world) {
 		w.scale(ctx, "ballast-certs", "certs", 1)
 		w.recovered(ctx, since, "self-signed, all of it was gone")
 		Eventually(func() error { return w.webhookAvailable(ctx) }).Should(Succeed())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("rotates the leaf and the CA without a failed write", func(ctx SpecContext) {
 		Eventually(func() int { return w.trusted(ctx) }).Should(Equal(1))
@@ -96,7 +96,7 @@ func selfSigned(w *world) {
 		dialled := w.Plane.Proxy().Connections(network.AllPods) - connections
 		Expect(dialled).To(BeNumerically(">=", 2), "each caBundle makes the API server dial anew")
 		AddReportEntry("rotation", fmt.Sprintf("%d writes, none failed, over %d connections", writes, dialled), ReportEntryVisibilityAlways)
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("prints no key", func(ctx SpecContext) {
 		pods, err := w.Pods(ctx, "certs")
@@ -109,7 +109,7 @@ func selfSigned(w *world) {
 			key := strings.Split(string(w.secret(ctx, name).Data["tls.key"]), "\n")[1]
 			Expect(log).NotTo(ContainSubstring(key[:16]), name)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 // expectRenewed deletes a Secret of certificates and waits until every pod serves another leaf, and the caBundle is at rest.

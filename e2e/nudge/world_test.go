@@ -96,7 +96,7 @@ func addKind(t *testing.T, config *rest.Config) {
 
 func until(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, done); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, done); err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }

@@ -101,7 +101,7 @@ func servePod(args []string) error {
 	})
 	mux.HandleFunc("/note", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, os.Getenv("NOTE")) })
 	mux.HandleFunc("/validate", validate)
-	server := &http.Server{Addr: *listen, Handler: mux, ReadHeaderTimeout: time.Second, TLSConfig: &tls.Config{
+	server := &http.Server{Addr: *listen, Handler: mux, ReadHeaderTimeout: 30 * time.Second, TLSConfig: &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			c, err := tls.LoadX509KeyPair(filepath.Join(*certs, "tls.crt"), filepath.Join(*certs, "tls.key"))
@@ -192,7 +192,7 @@ func namespace(t *testing.T, name string) string {
 	t.Helper()
 	name = fmt.Sprintf("%s-%d", name, time.Now().UnixNano())
 	kubectl(t, "create", "namespace", name)
-	kubectl(t, "wait", "--for=create", "--timeout=30s", "-n", name, "serviceaccount/default")
+	kubectl(t, "wait", "--for=create", "--timeout=2m", "-n", name, "serviceaccount/default")
 	return name
 }
 
@@ -200,7 +200,7 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func body(t *testing.T, url string) (string, error) {
 	t.Helper()
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	resp, err := client.Get(url)

@@ -35,20 +35,20 @@ spec:
 func TestAStatefulSetBecomesReadyAndItsPodsFallIll(t *testing.T) {
 	fleet := namespace(t, "fleet")
 	apply(t, strings.ReplaceAll(controllers, "FLEET", fleet))
-	kubectl(t, "rollout", "status", "-n", fleet, "statefulset/argocd-application-controller", "--timeout=30s")
+	kubectl(t, "rollout", "status", "-n", fleet, "statefulset/argocd-application-controller", "--timeout=2m")
 	const pod = "pod/argocd-application-controller-1"
 	for _, state := range []string{"NotReady", "OOMKilled"} {
 		kubectl(t, "annotate", "-n", fleet, pod, "plane.ballast/state="+state)
-		kubectl(t, "wait", "-n", fleet, pod, "--for=condition=Ready=false", "--timeout=20s")
+		kubectl(t, "wait", "-n", fleet, pod, "--for=condition=Ready=false", "--timeout=2m")
 		kubectl(t, "annotate", "-n", fleet, pod, "plane.ballast/state-")
-		kubectl(t, "wait", "-n", fleet, pod, "--for=condition=Ready", "--timeout=20s")
+		kubectl(t, "wait", "-n", fleet, pod, "--for=condition=Ready", "--timeout=2m")
 	}
 	got := kubectl(t, "get", "-n", fleet, pod, "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.reason}")
 	if want := "1 OOMKilled"; got != want {
 		t.Errorf("restarts and last state: got %q, want %q", got, want)
 	}
 	kubectl(t, "scale", "-n", fleet, "statefulset/argocd-application-controller", "--replicas=1")
-	kubectl(t, "wait", "-n", fleet, pod, "--for=delete", "--timeout=20s")
+	kubectl(t, "wait", "-n", fleet, pod, "--for=delete", "--timeout=2m")
 }
 
 func TestAPersonWritesAndTheAuditLogNamesThem(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAPersonWritesAndTheAuditLogNamesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	// RBAC follows its informers, a moment behind the write.
-	eventually(t, 10*time.Second, "alice writes", func() error {
+	eventually(t, 2*time.Minute, "alice writes", func() error {
 		_, _, err := shared.Kubectl(t.Context(), alice, "create", "secret", "generic", "-n", people, "of-alice", "--from-literal=a=b")
 		return err
 	})
@@ -174,7 +174,7 @@ func TestAChildDiesWithAKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait() // killed: always an error
-	eventually(t, 10*time.Second, "the child's end", func() error {
+	eventually(t, 2*time.Minute, "the child's end", func() error {
 		if alive(pid) {
 			return fmt.Errorf("process %d lives", pid)
 		}

@@ -23,7 +23,7 @@ spec: {nodeName: node-2, containers: [{name: main, image: none, resources: {requ
 func TestANodeAcceptsDefersAndRefusesSizes(t *testing.T) {
 	pods := namespace(t, "sizes")
 	apply(t, strings.ReplaceAll(twoPods, "PAIR", pods))
-	kubectl(t, "wait", "-n", pods, "pod/large", "pod/small", "--for=condition=Ready", "--timeout=20s")
+	kubectl(t, "wait", "-n", pods, "pod/large", "pod/small", "--for=condition=Ready", "--timeout=2m")
 	resize := func(cpu string) {
 		t.Helper()
 		kubectl(t, "patch", "-n", pods, "pod/small", "--subresource=resize", "-p", `{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"`+cpu+`"}}}]}}`)
@@ -32,7 +32,7 @@ func TestANodeAcceptsDefersAndRefusesSizes(t *testing.T) {
 		t.Helper()
 		const path = `-o=jsonpath={.status.containerStatuses[0].resources.requests.cpu} {.status.containerStatuses[0].allocatedResources.cpu}` +
 			` {.status.containerStatuses[0].restartCount} {.status.conditions[?(@.type=="PodResizePending")].reason}{.status.conditions[?(@.type=="PodResizeInProgress")].status}`
-		eventually(t, 10*time.Second, want, func() error {
+		eventually(t, 2*time.Minute, want, func() error {
 			if got := kubectl(t, "get", "-n", pods, "pod/small", path); got != strings.TrimSpace(want) {
 				return fmt.Errorf("it shows %q", got)
 			}

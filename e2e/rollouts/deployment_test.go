@@ -104,8 +104,9 @@ func hangs(t *testing.T, w *world) {
 		}
 		return err
 	})
-	if want := []string{"Held healthy", "Silent unhealthy"}; !slices.Equal(states, want) {
-		t.Errorf("what `ballast status` said of the slot: got %q, want %q", states, want)
+	// The planner calls a pod unhealthy before or after its slot is anyone's: between the two it may be seen, or not.
+	if first, last := "Held healthy", "Silent unhealthy"; len(states) < 2 || states[0] != first || states[len(states)-1] != last {
+		t.Errorf("what `ballast status` said of the slot: got %q, want %q first and %q last", states, first, last)
 	}
 	if len(away.change.marks) == 0 {
 		t.Fatal("no wave was seen")

@@ -101,6 +101,31 @@ func (s *Site) LeaseHolder(ctx context.Context) (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
+// Known is the plan, if no rollout is under way and every webhook pod has it in force.
+func (s *Site) Known(ctx context.Context) (*Plan, error) {
+	p, err := s.Plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil || p.Rollout != nil {
+		return nil, errors.New("there is no plan, or a rollout is under way")
+	}
+	pods, err := s.Pods(ctx, "webhook")
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods {
+		text, err := s.Metrics(ctx, pod)
+		if err != nil {
+			return nil, err
+		}
+		if got := value(text, "ballast_webhook_plan_revision"); got != float64(p.Revision) {
+			return nil, fmt.Errorf("webhook %q knows revision %v, and the plan's is %d", pod.Name, got, p.Revision)
+		}
+	}
+	return p, nil
+}
+
 // Settled is nil if a cycle of the leader that began after that time would move nothing, and no rollout is under way.
 func (s *Site) Settled(ctx context.Context, after time.Time) error {
 	p, err := s.Plan(ctx)
@@ -119,7 +144,7 @@ func (s *Site) Settled(ctx context.Context, after time.Time) error {
 		if err != nil || value(text, "ballast_planner_leader") != 1 {
 			continue
 		}
-		const longest = time.Second // of a cycle: what ended later began after that time
+		const longest = 5 * time.Second // of a cycle, on a busy machine: what ended later began after that time
 		switch moves, ended := value(text, "ballast_planner_candidate_moves"), value(text, "ballast_planner_last_cycle_timestamp_seconds"); {
 		case ended < float64(after.Add(longest).Unix()):
 			return fmt.Errorf("planner %q has run no cycle since %s", pod.Name, after.Format(time.TimeOnly))

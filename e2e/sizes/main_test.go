@@ -327,16 +327,16 @@ func (w *world) blockedSoon(words ...string) {
 // statusSoon waits until `ballast status` says that.
 func (w *world) statusSoon(words string) {
 	w.Helper()
-	last := ""
+	var last string // the deadline may cut a command off, whose error says nothing
 	w.soon("status "+words, func(ctx context.Context) error {
 		out, _, err := w.RunBallast(ctx, w.alice, "status")
-		if strings.Contains(out, words) {
+		switch {
+		case strings.Contains(out, words):
 			return err
-		}
-		if out != "" {
+		case out != "":
 			last = out
 		}
-		return errors.Join(fmt.Errorf("ballast status says\n%s", last), err)
+		return errors.Join(err, fmt.Errorf("ballast status said at last\n%s", last))
 	})
 }
 

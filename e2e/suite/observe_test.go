@@ -61,7 +61,7 @@ func observing(w *world) {
 		Expect(p.PlannerUser).To(Equal(site.PlannerUser))
 		Expect(p.Annotation("revision")).To(Equal("1"))
 		Expect(p.Annotation("decided-by")).To(HavePrefix(site.Planner))
-		Expect(time.Parse(time.RFC3339, p.Annotation("decided-at"))).To(BeTemporally("~", time.Now(), time.Minute))
+		Expect(time.Parse(time.RFC3339, p.Annotation("decided-at"))).To(BeTemporally("~", time.Now(), patience))
 	}, SpecTimeout(patience))
 
 	It("touches nothing", func(ctx SpecContext) {

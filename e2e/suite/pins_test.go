@@ -13,7 +13,7 @@ import (
 func pins(w *world) {
 	const cluster, other = "stage-us-1", "stage-us-2"
 	var p site.Plan
-	BeforeEach(func(ctx SpecContext) { p = w.plan(ctx) })
+	BeforeEach(func(ctx SpecContext) { p = w.known(ctx) })
 
 	pinned := func(ctx SpecContext, name string, replica int) {
 		GinkgoHelper()

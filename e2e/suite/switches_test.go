@@ -32,7 +32,7 @@ func switches(w *world) {
 		Consistently(func() state { return w.state(ctx) }, "5s", "500ms").Should(And(
 			HaveField("Replicas", 5), HaveField("Shards", HaveKeyWithValue(cluster, "1"))))
 		annotate(ctx, "ballast.argoproj.io/enforcement-")
-		Eventually(func() state { return w.state(ctx) }, "10s").Should(Equal(w.planned(ctx, p)))
+		Eventually(func() state { return w.state(ctx) }).Should(Equal(w.planned(ctx, p)))
 		Expect(w.setShard(ctx, cluster, right)).To(BeEmpty())
 		Expect(w.WaitReady(ctx, p.Replicas)).To(Succeed())
 	}, SpecTimeout(patience))
@@ -54,7 +54,7 @@ func deciding(w *world) {
 	settled := func(ctx SpecContext, replicas int) site.Plan {
 		GinkgoHelper()
 		after := time.Now()
-		Eventually(func(ctx SpecContext) error { return w.Settled(ctx, after) }, "90s").WithContext(ctx).Should(Succeed())
+		Eventually(func(ctx SpecContext) error { return w.Settled(ctx, after) }).WithContext(ctx).Should(Succeed())
 		p := w.plan(ctx)
 		Expect(p.Replicas).To(Equal(replicas))
 		Expect(w.state(ctx)).To(Equal(w.planned(ctx, p)))

@@ -28,6 +28,17 @@ func (w *world) plan(ctx context.Context) site.Plan {
 	return *p
 }
 
+// known is the plan once every webhook answers by it, and no rollout writes the next.
+func (w *world) known(ctx context.Context) (known site.Plan) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		p, err := w.Known(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		known = *p
+	}).WithContext(ctx).Should(Succeed())
+	return known
+}
+
 // planSoon waits until the plan is as a person would look for it.
 func (w *world) planSoon(ctx context.Context, what string, is func(site.Plan) bool) site.Plan {
 	GinkgoHelper()

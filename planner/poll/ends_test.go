@@ -72,8 +72,8 @@ func fetchOrFail(t *testing.T, p *Prometheus) []Fetched {
 	select {
 	case got := <-came:
 		return got
-	case <-time.After(5 * time.Second):
-		t.Fatal("the Fetch has 2 s, and goes on after 5")
+	case <-time.After(30 * time.Second):
+		t.Fatal("the Fetch has 2 s, and goes on after 30")
 		return nil
 	}
 }

@@ -296,16 +296,16 @@ func TestAPrometheusThatAnswersJustInTimeEndsInTime(t *testing.T) {
 		_ = r.ParseForm()
 		asked.Add(1)
 		select {
-		case <-time.After(80 * time.Millisecond):
+		case <-time.After(400 * time.Millisecond):
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(answer))
 		case <-r.Context().Done():
 		}
-	}, 10*time.Second)
-	p.config.Within = time.Second
+	}, time.Minute)
+	p.config.Within = 5 * time.Second
 	began := time.Now()
 	fetched := p.Fetch(t.Context(), []Metric{{ID: "each", QueryPerCluster: "{{.id}}"}, {ID: "all", Query: "q", Match: Match{Label: "server"}}}, bigFleet(1000), noon)
-	if took := time.Since(began); took > 5*time.Second || asked.Load() > 100 {
+	if took := time.Since(began); took > 30*time.Second || asked.Load() > 100 {
 		t.Errorf("it took %s, and %d of 1001 queries were asked", took, asked.Load())
 	}
 	if err := fetched[0].Err; !strings.Contains(err, "of 1000 clusters were not asked in time") || fetched[0].Samples != nil {

@@ -101,7 +101,7 @@ func newAsker(t testing.TB, address string) *asker {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the address is none of the certificate's
 	t.Cleanup(transport.CloseIdleConnections)
-	return &asker{&http.Client{Transport: transport, Timeout: patience}, "https://" + address + "/clusters", review}
+	return &asker{&http.Client{Transport: transport, Timeout: time.Minute}, "https://" + address + "/clusters", review}
 }
 
 func (a *asker) ask() (map[string]string, error) {
@@ -121,7 +121,7 @@ func (a *asker) ask() (map[string]string, error) {
 func (a *asker) until(revision int64, shard string) error {
 	tick := time.NewTicker(everywhereAsk)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-tick.C {
 		got, err := a.ask()
 		if err != nil {
 			return fmt.Errorf("asking %s: %w", a.url, err)
@@ -207,7 +207,7 @@ func buildBallast(t testing.TB) string {
 }
 
 // planEverywhere: a plan is in force on every replica within a second of its write, which is what people are promised of
-// a pin. The largest plan is 0.8 MB for the API server and each replica: on two cores that others keep busy, one of its
+// a pin, and the soak proves. The largest plan is 0.8 MB for the API server and each replica: on two cores that others keep busy, one of its
 // writes may take longer than most.
 func (s *site) planEverywhere(t *testing.T) {
 	binary := buildBallast(t)
@@ -223,8 +223,8 @@ func (s *site) planEverywhere(t *testing.T) {
 			after := took.after()
 			half, worst := quantile(after, 0.5), quantile(after, 1)
 			t.Logf("%d replicas have a plan %.1f ms after its write, %.1f ms at worst; the write takes %.1f ms", everywhereReplicas, half, worst, quantile(took.written, 0.5))
-			if half > ms(tc.most) || worst > ms(tc.slack) {
-				t.Errorf("half of the plans were in force everywhere after %.0f ms, all after %.0f ms, want %s and %s", half, worst, tc.most, tc.slack)
+			if most, slack := bar(t, tc.most), bar(t, tc.slack); half > ms(most) || worst > ms(slack) {
+				t.Errorf("half of the plans were in force everywhere after %.0f ms, all after %.0f ms, want %s and %s", half, worst, most, slack)
 			}
 		})
 	}

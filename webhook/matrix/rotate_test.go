@@ -22,6 +22,7 @@ import (
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
 	"ballast/certs"
+	"ballast/e2e/hooked"
 	"ballast/planner/plan"
 )
 
@@ -185,7 +186,7 @@ func (id *identity) configure(t *testing.T, mark bool, change func(*admissionreg
 
 // shake makes a handshake with a webhook as the API server does, and answers the leaf.
 func shake(address string, roots *x509.CertPool) (*x509.Certificate, error) {
-	dialer := &net.Dialer{Timeout: 2 * time.Second} // the webhook's timeoutSeconds
+	dialer := &net.Dialer{Timeout: hooked.Timeout * time.Second}
 	conn, err := tls.DialWithDialer(dialer, "tcp", address, &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS13})
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/e2e/assets"
+	"ballast/e2e/hooked"
 	"ballast/webhook"
 	"ballast/webhook/intake"
 	"ballast/webhook/source"
@@ -80,7 +80,8 @@ func startSite(t testing.TB) *site {
 		t.Fatal(err)
 	}
 	shipped := shippedObjects(t)
-	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}
+	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}
+	env.WebhookInstallOptions.LocalServingHost, env.WebhookInstallOptions.LocalServingPort = hooked.Host, hooked.FreePort(t)
 	env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t, shipped)}
 	env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", s.audit).Set("audit-log-mode", "blocking")
 	if s.admin, err = env.Start(); err != nil {
@@ -143,10 +144,7 @@ func configuration(t testing.TB, shipped []unstructured.Unstructured) *admission
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c); err != nil {
 			t.Fatal(err)
 		}
-		for i := range c.Webhooks {
-			path := strings.TrimPrefix(*c.Webhooks[i].ClientConfig.Service.Path, "/") // envtest adds its own
-			c.Webhooks[i].ClientConfig.Service.Path = &path
-		}
+		hooked.Ready(c)
 		return c
 	}
 	t.Fatal("no webhook configuration is shipped")
@@ -261,7 +259,7 @@ func (s *site) dynamic(t testing.TB, c *rest.Config) dynamic.Interface {
 // eventually waits for what another process brings about.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {

@@ -26,7 +26,8 @@ const (
 // liveReads lets callers share reads. A caller shares the read that begins next, never one under way: that one may have
 // been answered before the plan it is asked for was written.
 type liveReads struct {
-	limit *rate.Limiter
+	limit   *rate.Limiter
+	timeout time.Duration // of each
 
 	mu      sync.Mutex
 	running bool
@@ -41,7 +42,7 @@ type liveRead struct {
 
 // Fresh is the plan as it stands in the API server at some moment after the call.
 func (s *Source) Fresh(ctx context.Context) (*inforce.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.reads.timeout)
 	defer cancel()
 	read := s.reads.join(s.get)
 	var err error
@@ -76,7 +77,7 @@ func (l *liveReads) join(get func(context.Context) (*inforce.State, error)) *liv
 // run reads until nobody waits.
 func (l *liveReads) run(get func(context.Context) (*inforce.State, error)) {
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 		err := l.limit.Wait(ctx)
 		l.mu.Lock()
 		read := l.next

@@ -67,7 +67,7 @@ func New(o Options) *Source {
 	s := &Source{options: o}
 	s.hearing.last = o.Now()
 	s.state.Store(&inforce.State{Identity: inforce.Identity{Namespace: o.Namespace, ConfigMap: o.ConfigMap, Planner: o.Planner}})
-	s.reads.limit = rate.NewLimiter(readsPerSecond, 1)
+	s.reads.limit, s.reads.timeout = rate.NewLimiter(readsPerSecond, 1), readTimeout
 	return s
 }
 

@@ -165,7 +165,7 @@ func (w told) next(t *testing.T) string {
 	select {
 	case line := <-w.lines:
 		return line
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("nothing more is told")
 		return ""
 	}
@@ -247,9 +247,9 @@ func waitsNoLonger(t *testing.T, s *fixture.Site) {
 	s.Makes(t, fixture.QuietWorld().Workload)
 	s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationEnforcement: "off"})
 	o, notes := patiently(s), &bytes.Buffer{}
-	o.timeout = 300 * time.Millisecond
+	o.timeout = 5 * time.Second
 	err := o.run(t.Context(), "2", io.Discard, notes)
-	const want = "replica 2 is not empty after 300ms: 3 clusters to go (dev, lab, prod-ap), 0 on the way; the evacuation goes on"
+	const want = "replica 2 is not empty after 5s: 3 clusters to go (dev, lab, prod-ap), 0 on the way; the evacuation goes on"
 	if err == nil || err.Error() != want {
 		t.Errorf("it ends with %v, want %s", err, want)
 	}

@@ -125,8 +125,9 @@ func (p *planning) asks(check string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// grace is how long a given-up Lease stays its installation's: long enough for a standby that looks every two seconds.
-const grace = 8 * time.Second
+// grace is how long a given-up Lease stays its installation's: long enough for a standby that looks every two seconds,
+// on a busy machine too.
+const grace = 30 * time.Second
 
 // addController makes Argo CD's namespace and the application-controller in it.
 func addController(t *testing.T, c client.Client, replicas int32) {
@@ -202,8 +203,9 @@ func TestASecondInstallationStandsBy(t *testing.T) {
 	fixture.MustDo(t, c.Get(t.Context(), key, &lease))
 	gone := lease.Spec.RenewTime.Time
 	fixture.WaitFor(t, "the second installation plans when the first is gone for good", func() bool { return planned("other-plan") })
+	at := time.Now() // the Lease's own AcquireTime is when the attempt began, before the Lease was read and judged
 	fixture.MustDo(t, c.Get(t.Context(), key, &lease))
-	if at := lease.Spec.AcquireTime.Time; at.Before(gone.Add(time.Second+grace)) || !strings.HasPrefix(*lease.Spec.HolderIdentity, "planner-b_") {
+	if at.Before(gone.Add(time.Second+grace)) || !strings.HasPrefix(*lease.Spec.HolderIdentity, "planner-b_") {
 		t.Errorf("%s leads from %s on; the first installation went at %s, and its claim lasts a second and %s", *lease.Spec.HolderIdentity, at, gone, grace)
 	}
 	fixture.WaitFor(t, "it is ready then", func() bool { status, _ := second.asks("/readyz"); return status == http.StatusOK })

@@ -350,6 +350,15 @@ func post(client *http.Client, address, path string, body []byte) ([]byte, error
 	return answer, err
 }
 
+// postAgain is post up to an answer, four times at most: who writes too slowly is cut, and a busy machine is slow.
+func postAgain(client *http.Client, address, path string, body []byte) ([]byte, error) {
+	answer, err := post(client, address, path, body)
+	for again := 0; err != nil && again < 3; again++ {
+		answer, err = post(client, address, path, body)
+	}
+	return answer, err
+}
+
 // planReviews sends so many reviews at once, of pins of that size that are made of one line again and again, old ones and new
 // ones.
 func planReviews(callers, size int, line string) func(*testing.T, *floodTarget) {
@@ -433,7 +442,7 @@ func worstEscaping(t *testing.T, f *floodTarget) {
 	}
 	body := reviewOf(t, "configmaps", site.PlanConfigMap, object(3<<20-1<<10), object(3<<19-1<<10))
 	t.Logf("the review has %.1f MiB", float64(len(body))/(1<<20))
-	answer, err := post(f.from(fixture.ApiServer), f.address, "/plan", body)
+	answer, err := postAgain(f.from(fixture.ApiServer), f.address, "/plan", body)
 	if err != nil || !bytes.Contains(answer, []byte(`"allowed":true,"auditAnnotations":{"reason":"InPlan"`)) {
 		t.Errorf("it was answered %.300s: %v", answer, err)
 	}
@@ -541,7 +550,7 @@ func aliasBomb(t *testing.T, f *floodTarget) {
 		"data": map[string]string{plan.KeyPlan: text, plan.KeyPins: "z: &z 1\ny: [" + strings.Repeat("*z,", 13_000) + "]\n"}}
 	nothing := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}}
 	for _, old := range []any{nothing, object, nothing} {
-		if _, err := post(f.from(fixture.Attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old)); err != nil {
+		if _, err := postAgain(f.from(fixture.Attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old)); err != nil {
 			t.Errorf("it was not answered: %v", err)
 		}
 	}
@@ -560,10 +569,7 @@ func endless(t *testing.T, f *floodTarget) {
 		body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u1","resource":{"resource":"statefulsets"},"name":"` + fixture.ControllerName +
 			`","namespace":"argocd","operation":"UPDATE","userInfo":{"username":"mallory"},"object":{"metadata":{"name":"` + fixture.ControllerName + `"},"spec":{"template":{"spec":{` +
 			around[element][0] + list + around[element][1] + `}}}}}}`
-		answer, err := post(f.from(fixture.Attacker), f.address, "/controllers", []byte(body))
-		for again := 0; err != nil && again < 3; again++ { // who reads too slowly is cut, and a busy machine is slow
-			answer, err = post(f.from(fixture.Attacker), f.address, "/controllers", []byte(body))
-		}
+		answer, err := postAgain(f.from(fixture.Attacker), f.address, "/controllers", []byte(body))
 		if err != nil || !bytes.Contains(answer, []byte(`the pod template is too large to be read here`)) && !bytes.Contains(answer, []byte(`no container runs`)) {
 			t.Errorf("%s without end was answered %.300s: %v", element, answer, err)
 		}
@@ -575,7 +581,7 @@ func largestPins(t *testing.T, f *floodTarget) {
 	for _, pins := range []string{"x: [" + strings.Repeat("a,", 3<<19-8) + "]", strings.Repeat("\n", 3<<20-8), strings.Repeat("a: x\n", 600_000)} {
 		object := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: pins}}
 		old := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: pins + "#"}}
-		answer, err := post(f.from(fixture.Attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old))
+		answer, err := postAgain(f.from(fixture.Attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old))
 		if err != nil || !bytes.Contains(answer, []byte(`"allowed":false,"status":{"code":422`)) || !bytes.Contains(answer, []byte(`KiB, and at most 256 are read`)) {
 			t.Errorf("%.20q was answered %.300s: %v", pins, answer, err)
 		}

@@ -157,7 +157,7 @@ func TestEightPodsAreAskedAtOnce(t *testing.T) {
 	for i := range pods {
 		pods[i] = running(fmt.Sprint(i), address)
 	}
-	for i, r := range NewScraper(Options{}).Scrape(t.Context(), pods, noon) {
+	for i, r := range NewScraper(Options{Timeout: time.Minute}).Scrape(t.Context(), pods, noon) {
 		if !r.Answered() || r.Name != fmt.Sprint(i) {
 			t.Errorf("report %d is of pod %q: %s", i, r.Name, r.Err)
 		}
