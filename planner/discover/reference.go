@@ -29,6 +29,9 @@ func (w *Workload) follow(ctx context.Context, r client.Reader, c corev1.Contain
 			return err
 		}
 	}
+	if err := w.followShard(ctx, r, c); err != nil {
+		return err
+	}
 	_, written := setting(c, flagDynamic, EnvDynamic)
 	if w.Kind != plan.Deployment || written || !elsewhere(c, EnvDynamic) {
 		return nil
@@ -41,6 +44,21 @@ func (w *Workload) follow(ctx context.Context, r client.Reader, c corev1.Contain
 	if w.DynamicDistribution, _ = strconv.ParseBool(ptr.Deref(dynamic, "")); !w.DynamicDistribution {
 		w.EnvUnknown, w.EnvSaid = true, nil
 	}
+	return nil
+}
+
+// followShard reads what number envFrom gives every pod, or says that nobody can tell. What an entry of its own refers to is told of as it
+// stands in the template: a ConfigMap's key is one number for all, a field of the pod another for each.
+func (w *Workload) followShard(ctx context.Context, r client.Reader, c corev1.Container) error {
+	if e := lastEntry(c, envShard); e != nil {
+		w.ShardUnknown = e.ValueFrom == nil && refers(*e)
+		return nil
+	}
+	value, err := said(ctx, r, w.Namespace, c, envShard)
+	if err != nil {
+		return err
+	}
+	w.FixedShard, w.ShardUnknown = shardIn(ptr.Deref(value, "")), value == nil
 	return nil
 }
 

@@ -67,7 +67,7 @@ func (c chooser) joins(u *unit, s observed.Secret, destinations map[string]int) 
 
 // carried is the load of each replica by the rows, once those units are where they go.
 func (c chooser) carried(moved []unit) []plan.Load {
-	size := max(c.p.Replicas, c.p.Rollout.Replicas, c.p.Rollout.From.Replicas)
+	size := c.p.Widest()
 	for _, row := range c.p.Clusters {
 		size = max(size, row.Replica+1)
 	}
