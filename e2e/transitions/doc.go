@@ -29,9 +29,14 @@
 //   - A pod that a rollout takes away owns nothing when it goes.
 //   - Once the environment is what mode live holds it at, it is never written again, and no pod is replaced.
 //
+// One of several Secrets of a server that is deleted has each pod that sees it go take 0 for the server's shard, whatever the others
+// say, until it hears of another one with another shard (e2e/gaps TestWhatArgoCDMakesOfASecondSecretThatGoes). So it is judged, and an hour
+// later those pods are restarted, as the runbook says. ballast itself tells of it and mends it by one write, which
+// planner/sim/life TestASecondSecretThatGoesLeavesNobodyAstray shows.
+//
 // # What is left out
 //
-// Four states give a cluster two owners, or none, or a row that cannot be carried, and are not drawn:
+// Three states give a cluster two owners, or none, or a row that cannot be carried, and are not drawn:
 //
 // Two Secrets of one server, without shards, under round-robin or consistent-hashing: a pod knows the server by the
 // Secret it heard of last, and these algorithms rank clusters by their Secrets' UIDs. So a write to either Secret, a
@@ -41,10 +46,6 @@
 // A Secret created while the environment is changed on a fleet found with fewer in it than it has pods:
 // plan.View.Assign looks at the replicas alone, and a shard between the two numbers is pod 0's to the pods that run
 // still, and its own pod's to those that were replaced.
-//
-// One of several Secrets of a server that is deleted: each pod takes 0 for its shard then, whatever the others say, until another
-// shard changes (e2e/gaps TestWhatArgoCDMakesOfASecondSecretThatGoes). ballast tells of it and mends it by one write, which
-// planner/sim/life TestASecondSecretThatGoesLeavesNobodyAstray shows.
 //
 // A Secret that somebody changed and that became immutable before it was healed, in a rollout that shrinks: its row
 // stays on the replica that goes, though the Secret does not name it.

@@ -28,7 +28,17 @@ type pod struct {
 	memory          int64          // of 100
 	deaf            bool           // its watch hangs
 	sees            map[string]int // how many of a Secret's versions its process knows
+	forgot          map[string]lapse
 }
+
+// lapse is what a process has of a server of which it saw one of several Secrets go: nothing, and once it hears of another one that
+// changed no shard, that one's at the next change of any.
+type lapse int
+
+const (
+	forgotten lapse = iota + 1
+	halfway
+)
 
 // version is what a cluster Secret was at a time. owner is the replica that it names: in the fleet as found, the one that
 // Argo CD's algorithm gave it, nobody for none.
@@ -168,7 +178,7 @@ func (f *fleet) act() {
 // startProcess lets a pod's process read its environment and list the Secrets.
 func (f *fleet) startProcess(i int) {
 	p := f.pods[i]
-	p.sees, p.wait, p.deaf = map[string]int{}, f.slow, false
+	p.sees, p.wait, p.deaf, p.forgot = map[string]int{}, f.slow, false, map[string]lapse{}
 	var listed []gaps.ViewSecret
 	for _, name := range slices.Sorted(maps.Keys(f.secrets)) {
 		s := f.secrets[name]
@@ -294,9 +304,35 @@ func (f *fleet) deliver(n news) {
 	}
 	if p.sees[n.name] = to; step.Do != "" {
 		f.figures.deliveries++
+		f.lapse(n, step)
 		f.ask(fmt.Sprintf("pod %d sees version %d of %q", n.pod, to, n.name), step)
 	}
 }
+
+// lapse notes what a change has a process forget, or know again, of the server of the Secret that changed.
+func (f *fleet) lapse(n news, step gaps.Step) {
+	p, url := f.pods[n.pod], f.secrets[n.name].stamp.Server
+	if p.forgot == nil { // it was found
+		p.forgot = map[string]lapse{}
+	}
+	another := func(name string) bool {
+		at := p.sees[name]
+		return name != n.name && f.secrets[name].stamp.Server == url && at > 0 && !f.secrets[name].versions[at-1].gone
+	}
+	switch {
+	case step.Do == gaps.DoDelete && slices.ContainsFunc(slices.Collect(maps.Keys(f.secrets)), another):
+		p.forgot[url] = forgotten
+		f.figures.lapses++
+	case step.Do == gaps.DoDelete:
+		delete(p.forgot, url)
+	case p.forgot[url] == forgotten && step.Do == gaps.DoAdd, step.Old != nil && !sameShard(step.Old.Shard, step.New.Shard):
+		delete(p.forgot, url)
+	case p.forgot[url] == forgotten:
+		p.forgot[url] = halfway
+	}
+}
+
+func sameShard(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func (f *fleet) String() string {
 	text := fmt.Sprintf("%d replicas, env %d, algorithm %q, pods", f.replicas, f.env, f.algorithm)

@@ -15,6 +15,7 @@ const inCluster = plan.InClusterServer
 type server struct {
 	url     string
 	secrets []*secret
+	gone    []*secret // that somebody may go by still
 }
 
 // servers lists those that a Secret stands for, and the cluster that Argo CD runs in if it needs none.
@@ -27,11 +28,25 @@ func (f *fleet) servers() []server {
 	if _, explicit := byURL[inCluster]; f.inCluster && !explicit {
 		byURL[inCluster] = nil
 	}
+	gone := map[string][]*secret{}
+	for _, name := range slices.Sorted(maps.Keys(f.secrets)) {
+		if s := f.secrets[name]; s.stands().gone {
+			gone[s.stamp.Server] = append(gone[s.stamp.Server], s)
+		}
+	}
 	var servers []server
 	for _, url := range slices.Sorted(maps.Keys(byURL)) {
-		servers = append(servers, server{url, byURL[url]})
+		servers = append(servers, server{url, byURL[url], gone[url]})
 	}
 	return servers
+}
+
+// called are the names of the cluster's Secrets.
+func (s server) called() (names []string) {
+	for _, secret := range s.secrets {
+		names = append(names, secret.stamp.Name)
+	}
+	return names
 }
 
 // names are the replicas that the cluster's Secrets name, ascending: one but while the Secrets of one server are written.
@@ -47,11 +62,17 @@ func (s server) names() []int {
 }
 
 // believes are the replicas that have a cluster by the Secrets as the pod saw them last. One it never heard of is shard 0's,
-// which the pod cannot make anything of.
+// which the pod cannot make anything of, and so is one of which it saw a Secret go.
 func (p *pod) believes(s server) []int {
 	at := map[int]bool{}
-	for _, secret := range s.secrets {
-		if n := p.sees[secret.stamp.Name]; n > 0 {
+	if p.forgot[s.url] > 0 {
+		at[0] = true
+	}
+	for _, secret := range slices.Concat(s.secrets, s.gone) {
+		if p.forgot[s.url] == forgotten {
+			break
+		}
+		if n := p.sees[secret.stamp.Name]; n > 0 && !secret.versions[n-1].gone {
 			at[secret.versions[n-1].owner] = true
 		}
 	}
@@ -77,10 +98,11 @@ func (f *fleet) claims(what string, servers []server) []claim {
 		for ordinal, p := range f.pods {
 			if p.runs {
 				c.believes[ordinal] = p.believes(s)
+				c.settled = c.settled && p.forgot[s.url] == 0
 			}
 		}
 		at := s.names()
-		for _, secret := range s.secrets {
+		for _, secret := range slices.Concat(s.secrets, s.gone) {
 			c.settled = c.settled && f.oldest(secret.stamp.Name) == len(secret.versions)
 		}
 		c.settled = c.settled && len(at) == 1

@@ -31,6 +31,21 @@ func (l *life) disturb(cycles int) {
 	for _, s := range l.secrets {
 		s.stamp.Unmanaged, s.stamp.Immutable = false, false
 	}
+	l.restartForgetful()
+}
+
+// restartForgetful is what the runbook has people do: processes that saw one of several Secrets of a server go are restarted.
+func (l *life) restartForgetful() {
+	for _, n := range l.pending() {
+		for p := l.pods[n.pod]; l.secrets[n.name].stands().gone && p.sees[n.name] < len(l.secrets[n.name].versions); {
+			l.deliver(n)
+		}
+	}
+	for i, p := range l.pods {
+		if p.runs && len(p.forgot) > 0 {
+			l.crash(i, l.now, false)
+		}
+	}
 }
 
 // mischief is one of the things that happen to fleets, or nothing.
@@ -69,7 +84,7 @@ func (l *life) podsFail() {
 
 func (l *life) clustersChange() {
 	names := l.anyServer()
-	switch rapid.SampledFrom([]string{"pin", "unpin", "person", "person", "dead", "new", "gone", "opt out"}).Draw(l.T, "changes") {
+	switch rapid.SampledFrom([]string{"pin", "unpin", "person", "person", "dead", "new", "gone", "one of several goes", "opt out"}).Draw(l.T, "changes") {
 	case "pin":
 		l.pins = maps.Clone(l.pins)
 		replica := rapid.IntRange(0, mostReplicas-1).Draw(l.T, "pin")
@@ -87,16 +102,26 @@ func (l *life) clustersChange() {
 	case "new":
 		l.createNew()
 	case "gone":
-		// of several Secrets none goes: see "What is left out"
-		if len(names) == 1 && names[0] != "in-cluster" && len(l.names()) > 2 {
-			l.remove(names[0])
-			l.ask(fmt.Sprintf("%q goes", names[0]))
+		l.goes(names)
+	case "one of several goes":
+		several := slices.DeleteFunc(l.servers(), func(s server) bool { return len(s.secrets) < 2 })
+		if len(several) > 0 {
+			l.goes(several[rapid.IntRange(0, len(several)-1).Draw(l.T, "several")].called())
 		}
 	case "opt out":
 		for _, name := range names {
 			stamp := &l.secrets[name].stamp
 			stamp.Unmanaged, stamp.Immutable = l.oneIn(2, "is unmanaged"), l.oneIn(2, "is immutable") && l.plan.Clusters[name].Replica == stamp.Shard
 		}
+	}
+}
+
+// goes deletes one of the Secrets of a server.
+func (l *life) goes(names []string) {
+	name := rapid.SampledFrom(names).Draw(l.T, "goes")
+	if name != "in-cluster" && len(l.names()) > 2 {
+		l.remove(name)
+		l.ask(fmt.Sprintf("%q goes", name))
 	}
 }
 
@@ -177,9 +202,5 @@ func (l *life) anyServer() []string {
 	if len(last) > 0 && l.oneIn(3, "on the last replica") {
 		servers = last
 	}
-	var names []string
-	for _, s := range servers[rapid.IntRange(0, len(servers)-1).Draw(l.T, "server")].secrets {
-		names = append(names, s.stamp.Name)
-	}
-	return names
+	return servers[rapid.IntRange(0, len(servers)-1).Draw(l.T, "server")].called()
 }

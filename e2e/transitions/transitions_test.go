@@ -27,6 +27,7 @@ type figures struct {
 	stamps      int            // shards written to take a fleet over
 	moves       int            // writes that gave a cluster another owner
 	deliveries  int            // changes that a pod saw
+	lapses      int            // of those, one of several Secrets that went
 	starts      int            // of pods' processes
 	crashes     int
 	replaced    int         // pods, for the environment
@@ -56,9 +57,9 @@ func (f *figures) String() string {
 	for _, o := range slices.Sorted(maps.Keys(f.outcomes)) {
 		outcomes = append(outcomes, fmt.Sprintf("%s %d", o, f.outcomes[o]))
 	}
-	return fmt.Sprintf("%d transitions (%d grow, %d shrink, %d level) of %d adopted fleets: %d steps (%d stamps, %d moves, %d changes seen by a pod, %d starts of processes, %d crashes, %d pods replaced), "+
+	return fmt.Sprintf("%d transitions (%d grow, %d shrink, %d level) of %d adopted fleets: %d steps (%d stamps, %d moves, %d changes seen by a pod, %d of them one of several Secrets that went, %d starts of processes, %d crashes, %d pods replaced), "+
 		"%d answers of Argo CD (on their way with 0, 1, 2, 3 owners: %d, %d, %d, %d; %d with their pod down); %s",
-		f.took(), f.transitions["grow"], f.transitions["shrink"], f.transitions["level"], f.adoptions, f.steps, f.stamps, f.moves, f.deliveries, f.starts, f.crashes, f.replaced,
+		f.took(), f.transitions["grow"], f.transitions["shrink"], f.transitions["level"], f.adoptions, f.steps, f.stamps, f.moves, f.deliveries, f.lapses, f.starts, f.crashes, f.replaced,
 		f.answers, f.inTransit[0], f.inTransit[1], f.inTransit[2], f.inTransit[3], f.down, strings.Join(outcomes, ", "))
 }
 

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // TestAClusterWhoseOwnerIsAstrayIsTold: after the second Secret of a server went, Argo CD's pods have the cluster on replica 0,
@@ -49,6 +50,40 @@ func TestAClusterWhoseOwnerIsAstrayIsTold(t *testing.T) {
 			w.step(time.Minute)
 			if found := problems(w.last); slices.Contains(found, told) {
 				t.Errorf("problems %v once it is where it belongs", found)
+			}
+		})
+	}
+}
+
+// TestAnInClusterThatASecondSecretLeftAstrayIsTold: one with a slash behind its server leaves its shard behind when it goes, until the
+// controllers restart, for the cluster that Argo CD runs in needs no Secret. No pin mends that.
+func TestAnInClusterThatASecondSecretLeftAstrayIsTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		at        int
+		algorithm string
+		want      bool
+	}{
+		"it is where Argo CD has it without a Secret": {at: 0},
+		"it is where that Secret had it":              {at: 2, want: true},
+		"of Argo CD's ring nobody can tell":           {at: 2, algorithm: string(sharding.ConsistentHashing)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			w.in.Discovered.InClusterEnabled, w.in.Workload.Algorithm = true, test.algorithm
+			w.placed = map[string]int{discover.ImplicitID: test.at}
+			before := w.owners()
+			for range 8 {
+				w.step(time.Minute)
+			}
+			if told := slices.Contains(problems(w.last), "ownership/OwnerAstray/in-cluster"); told != test.want {
+				t.Errorf("told: %t, want %t: %v", told, test.want, messages(w.last))
+			}
+			said := strings.Join(messages(w.last), "\n")
+			if mend := strings.Contains(said, "restart all controllers, replica 0 too"); mend != test.want || strings.Contains(said, "pin it to") {
+				t.Errorf("the mend is not told: %s", said)
+			}
+			if diff := cmp.Diff(before, w.owners()); test.want && diff != "" {
+				t.Errorf("the plan follows (-before +after):\n%s", diff)
 			}
 		})
 	}

@@ -93,6 +93,14 @@ func (w *liveWorld) observe() {
 		o.Reported.Clusters[s.Name] = c
 		w.reconcile(s, c.Owners)
 	}
+	if w.in.Discovered.InClusterEnabled {
+		at := w.placed[discover.ImplicitID]
+		c := ownership.ClusterObservation{Server: plan.InClusterServer, Apps: 1, Owners: []int{at}, Live: []int{at}, Cached: []int{at}}
+		if holder, up := holders[at]; up {
+			c.Holders = []int{holder}
+			o.Reported.Clusters[discover.ImplicitID] = c
+		}
+	}
 	o.Work = w.work
 	w.in.Observed = o
 }

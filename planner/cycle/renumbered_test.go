@@ -3,10 +3,12 @@ package cycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 )
 
@@ -15,7 +17,10 @@ func TestNothingBeginsByNumbersThatAreNoReplicas(t *testing.T) {
 	for name, change := range map[string]func(*discover.Workload){
 		"spec.ordinals.start":     func(w *discover.Workload) { w.FirstOrdinal = 3 },
 		"ARGOCD_CONTROLLER_SHARD": func(w *discover.Workload) { w.FixedShard = "0" },
-		"neither":                 func(*discover.Workload) {},
+		"the same, scaled to one by somebody": func(w *discover.Workload) {
+			w.FixedShard, w.Replicas, w.ReadyReplicas, w.UpdatedReplicas, w.CurrentReplicas = "0", 1, 1, 1, 1
+		},
+		"neither": func(*discover.Workload) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(12)...)
@@ -24,8 +29,11 @@ func TestNothingBeginsByNumbersThatAreNoReplicas(t *testing.T) {
 			w.down[2] = true
 			for range 20 {
 				w.step(time.Minute)
+				change(&w.in.Workload)
 			}
-			told := slices.Contains(problems(w.last), "discover/Renumbered/"+w.in.Workload.Name)
+			told := slices.ContainsFunc(w.last.Problems, func(p problem.Problem) bool {
+				return p.Kind == "Renumbered" && strings.HasPrefix(p.Message, "nothing levels, fails over, drains or grows: ")
+			})
 			if stays, want := len(w.on(2)) == before && w.in.InForce.Rollout == nil, name != "neither"; stays != want || told != want {
 				t.Errorf("nothing began: %t, told: %t, want %t: %v", stays, told, want, problems(w.last))
 			}

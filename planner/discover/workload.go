@@ -45,6 +45,7 @@ type Workload struct {
 	ContainerGone       bool    `json:"containerGone,omitempty"` // the pod template has no container that is the controller's: what is said of one is what the plan holds
 	FirstOrdinal        int     `json:"firstOrdinal,omitempty"`  // spec.ordinals.start of a StatefulSet: its pods' numbers begin there
 	FixedShard          string  `json:"fixedShard,omitempty"`    // the env that Argo CD takes for a pod's replica before its name's number, where that is a number
+	ShardUnknown        bool    `json:"shardUnknown,omitempty"`  // that env may have a value that nobody here can read
 	RestartedAt         string  `json:"restartedAt,omitempty"`   // the pod template's annotation kubectl.kubernetes.io/restartedAt
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
@@ -54,10 +55,11 @@ type Workload struct {
 	Beside string `json:"beside,omitempty"` // other workloads that could be taken for it, by kind and name
 }
 
-// Renumbered is why the pods' replicas are not those from 0 that their clusters are divided over, and the mend; empty: they are.
-func (w Workload) Renumbered() string {
+// Renumbered is why the pods' replicas are not those from 0 that their clusters are divided over, and the mend; empty: they are. Planned is
+// how many replicas the plan in force has, 0 without one.
+func (w Workload) Renumbered(planned int) string {
 	switch {
-	case w.onlyReplica0():
+	case w.onlyReplica0(planned):
 		return ""
 	case w.FixedShard != "":
 		return fmt.Sprintf("the pod template of %s %q has the env %s %q: each of its pods takes itself for that replica, and none for another, whose clusters nobody reconciles; take it out",
@@ -70,17 +72,28 @@ func (w Workload) Renumbered() string {
 }
 
 // OnlyReplica0 is why no replica may be added, and the mend, where the pods' number is right for one replica alone; empty: it is right.
-func (w Workload) OnlyReplica0() string {
-	if !w.onlyReplica0() {
+func (w Workload) OnlyReplica0(planned int) string {
+	if !w.onlyReplica0(planned) {
 		return ""
 	}
 	return fmt.Sprintf("the pod template of %s %q has the env %s %q, which is right for one replica: "+
 		"each pod of another one would take itself for that replica, too; take it out", w.Kind, w.Name, EnvShard, w.FixedShard)
 }
 
-func (w Workload) onlyReplica0() bool {
+// onlyReplica0 goes by the plan, too: a workload that somebody scaled to 1 gets the plan's replicas back, and one that is stopped comes back.
+func (w Workload) onlyReplica0(planned int) bool {
 	n, err := strconv.Atoi(w.FixedShard)
-	return err == nil && n == 0 && w.Replicas == 1
+	return err == nil && n == 0 && max(w.Replicas, planned) == 1
+}
+
+// Unnumbered is what cannot be told of the pods' numbers, and the mend; empty: all can.
+func (w Workload) Unnumbered() string {
+	if !w.ShardUnknown {
+		return ""
+	}
+	return fmt.Sprintf("the pod template of %s %q may have the env %s by a Secret or another variable, which ballast does not read: with one number for all pods, "+
+		"each takes itself for that replica, and nobody reconciles the others' clusters; where the pods' names are to number them, write the env with the value \"-1\" into the template",
+		w.Kind, w.Name, EnvShard)
 }
 
 // MostReplicas is as many replicas as a workload is believed to ask for, twice what maxReplicas may be. Whoever may scale it may write

@@ -41,7 +41,7 @@ const (
 	AnnotationTripped  = Group + "/tripped"     // why ballast stopped itself: the leader writes it, a person takes it away
 
 	// Annotations of cluster Secrets and the workload that people write.
-	AnnotationUnmanaged = Group + "/unmanaged" // "true": the object opted out, and ballast neither holds nor writes it, but for a shard that is no replica's beside another Secret of its server
+	AnnotationUnmanaged = Group + "/unmanaged" // "true": the object opted out, and ballast neither holds nor writes it, but for a write that makes its shard no replica's beside another Secret of its server
 	AnnotationPin       = Group + "/pin"       // of a cluster Secret: the replica that it is to have; data.pins goes before it
 
 	// EnvReplicas is what an application-controller takes for the number of replicas; it is read once, at its start.

@@ -58,6 +58,14 @@ func (p Plan) Running() int {
 	return max(n, 0)
 }
 
+// Widest is the most replicas that there are before, during or after the rollout under way.
+func (p Plan) Widest() int {
+	if p.Rollout == nil {
+		return p.Replicas
+	}
+	return max(p.Replicas, p.Rollout.Replicas, p.Rollout.From.Replicas)
+}
+
 // Reach is the number of replicas that own the shard of their own number. Pods whose env is absent or at most 1 own
 // every shard, their own included; a Deployment's pods take spec.replicas for the env.
 func (c Count) Reach(kind string) int {

@@ -22,8 +22,12 @@ const (
 	// mostOnSecrets is how many events cluster Secrets get within secretsSpan: a rollout, or a webhook that comes back, writes thousands.
 	mostOnSecrets = 20
 	secretsSpan   = 10 * time.Minute
-	// toldAgain is after how long the same is news of a Secret once more.
-	toldAgain = 6 * time.Hour
+	// mostOnOne is how many of those one Secret gets, and mostByPeople how many those get together which whoever writes Secrets can
+	// have told at will: one user leaves room for what others must hear of.
+	mostOnOne, mostByPeople = 4, mostOnSecrets / 2
+	// toldAgain is after how long the same is news of a Secret once more while it lasts, and endsAfter after how long without it
+	// that is another time of it.
+	toldAgain, endsAfter = 6 * time.Hour, 10 * time.Minute
 	// mostKnown bounds what is remembered of them, whatever Secrets come and go: some 4 MB. What is beyond has it begin anew, so that some
 	// is told or counted once more.
 	mostKnown = 20_000
@@ -33,35 +37,44 @@ const (
 // on the plan.
 type SecretNews struct {
 	mu    sync.Mutex
-	known map[string]time.Time // told or counted
-	told  []time.Time          // within secretsSpan
+	known map[string]knownNews // told or counted
+	told  []toldNews           // within secretsSpan
 	rest  map[string]int       // by reason, that were too many
 	since time.Time            // when rest was told last
+}
+
+type knownNews struct{ since, last time.Time }
+
+type toldNews struct {
+	at     time.Time
+	secret string // its name: one that is made anew has no more room by that
+	reason string
 }
 
 // Of are the events that are told now of those.
 func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.known, func(_ string, at time.Time) bool { return now.Sub(at) >= toldAgain })
-	n.told = slices.DeleteFunc(n.told, func(at time.Time) bool { return now.Sub(at) >= secretsSpan })
+	maps.DeleteFunc(n.known, func(_ string, k knownNews) bool { return now.Sub(k.since) >= toldAgain || now.Sub(k.last) >= endsAfter })
+	n.told = slices.DeleteFunc(n.told, func(e toldNews) bool { return now.Sub(e.at) >= secretsSpan })
 	if n.known == nil {
-		n.known, n.rest = map[string]time.Time{}, map[string]int{}
+		n.known, n.rest = map[string]knownNews{}, map[string]int{}
 	}
 	for _, e := range all {
 		key := newsOf(e)
-		if _, known := n.known[key]; known {
+		if k, known := n.known[key]; known {
+			n.known[key] = knownNews{k.since, now}
 			continue
 		}
 		if len(n.known) >= mostKnown {
 			clear(n.known)
 		}
-		n.known[key] = now
-		if len(n.told) >= mostOnSecrets {
+		n.known[key] = knownNews{now, now}
+		if !n.hasRoom(e) {
 			n.rest[e.Reason]++
 			continue
 		}
-		n.told, events = append(n.told, now), append(events, e)
+		n.told, events = append(n.told, toldNews{now, e.Secret.Name, e.Reason}), append(events, e)
 	}
 	if len(n.rest) == 0 || now.Sub(n.since) < secretsSpan {
 		return events
@@ -74,10 +87,30 @@ func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 	return events
 }
 
+// hasRoom reports whether the last secretsSpan has room for one more of that Secret and reason.
+func (n *SecretNews) hasRoom(e Event) bool {
+	onOne, byPeople := 0, 0
+	for _, told := range n.told {
+		if told.secret == e.Secret.Name {
+			onOne++
+		}
+		if isByPeople(told.reason) {
+			byPeople++
+		}
+	}
+	full := len(n.told) >= mostOnSecrets || onOne >= mostOnOne
+	return !full && (byPeople < mostByPeople || !isByPeople(e.Reason))
+}
+
+// isByPeople reports whether whoever writes a Secret has that told as often as they write it.
+func isByPeople(reason string) bool {
+	return reason == "ClusterPinned" || reason == "ClusterPutBack" || reason == "ClusterAssigned"
+}
+
 // newsOf tells an event from those that say the same. A message has numbers and texts that change from cycle to cycle, so that
-// it counts alone where it names the replica that a cluster goes to.
+// it counts alone where it names the replica that a cluster goes to. A Secret that is made anew has another UID.
 func newsOf(e Event) string {
-	key := e.Secret.Name + "/" + e.Reason
+	key := e.Secret.Name + "/" + e.Secret.UID + "/" + e.Reason
 	if e.Reason == "ClusterMoved" || e.Reason == "ClusterPinned" {
 		key += "/" + e.Message
 	}

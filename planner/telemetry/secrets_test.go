@@ -127,6 +127,63 @@ func TestAClusterThatMovesOnIsNews(t *testing.T) {
 	}
 }
 
+// A Secret that was deleted and made anew is another one, and what ended for ten minutes is news when it comes again.
+func TestAnotherSecretOfTheNameAndAnotherTimeAreNews(t *testing.T) {
+	start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	refused := func(uid string) Event { return ShardRefused(diff.PatchShard{Secret: "c0"}, uid, "no") }
+	orphaned := Event{Reason: "Orphaned", Secret: SecretRef{"c0", "u1"}}
+	var n SecretNews
+	for _, test := range []struct {
+		minute int
+		asked  Event
+		told   int
+	}{
+		{0, refused("u1"), 1}, {1, refused("u1"), 0}, {2, refused("u2"), 1}, {3, refused("u2"), 0},
+		{20, orphaned, 1}, {29, orphaned, 0}, {38, orphaned, 0}, {48, orphaned, 1}, {49, orphaned, 0},
+	} {
+		if told := n.Of([]Event{test.asked}, start.Add(time.Duration(test.minute)*time.Minute)); len(told) != test.told {
+			t.Errorf("at minute %d of %+v %d are told, expected %d", test.minute, test.asked, len(told), test.told)
+		}
+	}
+}
+
+// Whoever has one Secret go to and fro, or pins ten of them, leaves room for what others must hear of.
+func TestOnesOwnMovesLeaveRoomForOthersNews(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	pinned := func(secret, uid string, to int) Event {
+		return ShardWritten(diff.PatchShard{Secret: secret, Shard: to, Was: "0", Why: diff.Pinned}, uid)
+	}
+	for name, test := range map[string]struct {
+		own  func(i int) Event
+		told int
+	}{
+		"one Secret that moves": {func(i int) Event { return pinned("own", "u", i) }, mostOnOne},
+		"one that is made anew": {func(i int) Event { return pinned("own", fmt.Sprint(i), 1) }, mostOnOne},
+		"one that is failed over": {func(i int) Event {
+			return Event{Reason: "ClusterMoved", Message: fmt.Sprint(i), Secret: SecretRef{"own", "u"}}
+		}, mostOnOne},
+		"twenty Secrets of one person": {func(i int) Event { return pinned(fmt.Sprint("own", i), "u", 1) }, mostByPeople},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n SecretNews
+			own, others := []Event{}, []Event{}
+			for i := range 20 {
+				own = append(own, test.own(i))
+			}
+			for i := range mostOnSecrets - test.told {
+				others = append(others, Event{Reason: "Orphaned", Secret: SecretRef{fmt.Sprint("other", i), "u"}})
+			}
+			told := n.Of(own, now)
+			if more := told[len(told)-1]; len(told) != test.told+1 || !strings.HasPrefix(more.Message, fmt.Sprintf("and %d more of", 20-test.told)) {
+				t.Errorf("of the own ones %v are told", told)
+			}
+			if told := n.Of(others, now.Add(time.Minute)); !slices.Equal(others, told) {
+				t.Errorf("of the others' %d are told, expected %d", len(told), len(others))
+			}
+		})
+	}
+}
+
 // However many Secrets come and go, what is remembered of them is bounded, and each that is not told is counted.
 func TestWhatIsKnownOfSecretsIsBounded(t *testing.T) {
 	var n SecretNews
@@ -143,7 +200,7 @@ func TestWhatIsKnownOfSecretsIsBounded(t *testing.T) {
 		t.Errorf("%d are known, %d counted", len(n.known), counted)
 	}
 	for i := range mostKnown - len(n.known) {
-		n.known[fmt.Sprint("another", i)] = now
+		n.known[fmt.Sprint("another", i)] = knownNews{now, now.Add(secretsSpan)}
 	}
 	if told := n.Of([]Event{ShardRefused(diff.PatchShard{Secret: "new"}, "u", "no")}, now.Add(secretsSpan)); len(told) != 1 || told[0].Secret.Name != "new" {
 		t.Errorf("of what is new once as many are known as may be %v is told", told)
@@ -154,12 +211,18 @@ func TestWhatIsKnownOfSecretsIsBounded(t *testing.T) {
 func TestNoSpanHasTooManyEventsOnSecrets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var n SecretNews
-		var told []time.Time
+		told, ofOne, byPeople := []time.Time{}, []time.Time{}, []time.Time{}
 		now, asked, counted := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), 0, 0
 		tell := func(events []Event) {
 			for _, e := range n.Of(events, now) {
 				if e.Secret.Name != "" {
 					told = append(told, now)
+					if e.Secret.Name == "one" {
+						ofOne = append(ofOne, now)
+					}
+					if isByPeople(e.Reason) {
+						byPeople = append(byPeople, now)
+					}
 					continue
 				}
 				var more int
@@ -172,7 +235,7 @@ func TestNoSpanHasTooManyEventsOnSecrets(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "times") {
 			var events []Event
 			for range rapid.IntRange(0, 30).Draw(t, "events") {
-				events = append(events, ShardRefused(diff.PatchShard{Secret: fmt.Sprint(asked)}, "u", "no"))
+				events = append(events, drawnNews(t, asked))
 				asked++
 			}
 			tell(events)
@@ -180,17 +243,32 @@ func TestNoSpanHasTooManyEventsOnSecrets(t *testing.T) {
 		}
 		now = now.Add(secretsSpan)
 		tell(nil)
-		for i, at := range told {
-			within := slices.IndexFunc(told[i:], func(later time.Time) bool { return later.Sub(at) >= secretsSpan })
-			if within < 0 {
-				within = len(told) - i
-			}
-			if within > mostOnSecrets {
-				t.Fatalf("%d within %s", within, secretsSpan)
-			}
+		if all, one, people := mostWithin(told), mostWithin(ofOne), mostWithin(byPeople); all > mostOnSecrets || one > mostOnOne || people > mostByPeople {
+			t.Fatalf("within %s %d, of one Secret %d, by people %d", secretsSpan, all, one, people)
 		}
 		if len(told)+counted != asked {
 			t.Fatalf("%d told, %d counted, of %d", len(told), counted, asked)
 		}
 	})
+}
+
+// drawnNews is one that nobody has heard of: of a Secret of its own, or of one that others have, too.
+func drawnNews(t *rapid.T, i int) Event {
+	step := diff.PatchShard{Secret: fmt.Sprint(i), Shard: 1, Was: fmt.Sprint(i), Why: rapid.SampledFrom([]diff.Why{diff.Moved, diff.Pinned, diff.Drifted}).Draw(t, "why")}
+	if rapid.Bool().Draw(t, "one Secret of all") {
+		step.Secret = "one"
+	}
+	return ShardWritten(step, fmt.Sprint(i))
+}
+
+// mostWithin is the most of those times that are in one secretsSpan.
+func mostWithin(times []time.Time) (most int) {
+	for i, at := range times {
+		within := slices.IndexFunc(times[i:], func(later time.Time) bool { return later.Sub(at) >= secretsSpan })
+		if within < 0 {
+			within = len(times) - i
+		}
+		most = max(most, within)
+	}
+	return most
 }

@@ -66,8 +66,9 @@ func decideCluster(s *inforce.State, r Request, object, old objects.Secret) Verd
 	return v
 }
 
-// holdBeside holds the shard of a Secret that ballast leaves alone where that is no replica's and the plan has another Secret of
-// its server: Argo CD keeps one shard a server, so that nobody would reconcile that one's cluster, in part for good.
+// holdBeside holds the shard of a Secret that ballast leaves alone where this write makes it no replica's and the plan has another
+// Secret of its server: Argo CD keeps one shard a server, so that nobody would reconcile that one's cluster, in part for good. What
+// stood so before is left, and so is a valid shard: whoever makes a second Secret of a server has nothing written to the first.
 func (v *Verdict) holdBeside(s *inforce.State, r Request, object, old objects.Secret) {
 	ours := object.Cluster && r.Namespace == s.View.Plan.Target.Namespace
 	if !ours || object.Server == "" || old.Immutable || s.View.Stays(object.Replica()) {
@@ -76,6 +77,15 @@ func (v *Verdict) holdBeside(s *inforce.State, r Request, object, old objects.Se
 	replica, found := s.Arrivals.Beside(object.Server, cmp.Or(r.Name, object.Name))
 	if inCluster := plan.NormalizeServer(object.Server) == plan.InClusterServer && object.Server != plan.InClusterServer; !found && !inCluster {
 		return // Argo CD forgets the in-cluster's own spelling alone, and has it without a Secret
+	}
+	if atIt := plan.NormalizeServer(old.Server) == plan.NormalizeServer(object.Server); old.Cluster && atIt {
+		switch before := old.Replica(); {
+		case s.View.Stays(before):
+			replica = before
+		case old.Unmanaged || old.LeftOut:
+			v.warn(fmt.Sprintf("ballast: this server is another cluster's, too, and shard %s is no replica's: Argo CD goes by either; it is left", orDash(object.Shard)))
+			return
+		}
 	}
 	want := strconv.Itoa(replica)
 	v.Reason, v.Enforced, v.Patches = s.Enforced(plan.Restored), []Field{{plan.ShardKey, want}}, shardPatch(object, want)

@@ -129,6 +129,22 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 		"and what discover.selector leaves out is no way around": {withPlan(nil, nil), made("twin"), changed(beside("-1"), func(s *objects.Secret) { s.LeftOut = true }), objects.Secret{},
 			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("-1"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
 				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 0 stays"}}},
+		"what stood at no replica before another came is left": {withPlan(nil, nil), named("first"), beside("-1"), beside("-1"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("-1"),
+				Warnings: []string{"ballast: this server is another cluster's, too, and shard -1 is no replica's: Argo CD goes by either; it is left"}}},
+		"and what discover.selector left out": {withPlan(nil, nil), named("first"), leftOut("7"), leftOut("7"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("7"),
+				Warnings: []string{"ballast: this server is another cluster's, too, and shard 7 is no replica's: Argo CD goes by either; it is left"}}},
+		"and from one of those to another": {withPlan(nil, nil), named("first"), beside("7"), beside("-1"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("7"),
+				Warnings: []string{"ballast: this server is another cluster's, too, and shard 7 is no replica's: Argo CD goes by either; it is left"}}},
+		"what leaves a replica stays there": {withPlan(nil, nil), named("first"), beside("-1"), beside("2"),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs("-1"), Enforced: shardIs("2"), Patches: replace("2"),
+				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 2 stays"}}},
+		"but what comes to the server by this write has the other's": {withPlan(nil, nil), named("first"), beside("-1"),
+			changed(beside("-1"), func(s *objects.Secret) { s.Server = "https://elsewhere.example" }),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs("-1"), Enforced: shardIs("0"), Patches: replace("0"),
+				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 0 stays"}}},
 		"the in-cluster behind a slash is another's": {withPlan(nil, nil), made("aside"), changed(beside("-1"), func(s *objects.Secret) { s.Server = plan.InClusterServer + "/" }), objects.Secret{},
 			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("-1"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
 				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 0 stays"}}},
@@ -156,6 +172,10 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 			}
 		})
 	}
+}
+
+func leftOut(shard string) objects.Secret {
+	return changed(beside(shard), func(s *objects.Secret) { s.LeftOut = true })
 }
 
 // beside is a Secret that opted out, of the server of another one that is at 0.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -123,11 +124,15 @@ func (s *seen) checkFound() []Finding {
 		return warn(fmt.Sprintf("%s %s is annotated as unmanaged: its replicas and env are left alone", w.Kind, w.Name),
 			fmt.Sprintf("kubectl -n %s annotate %s %s %s-", s.namespace, strings.ToLower(w.Kind), w.Name, plan.AnnotationUnmanaged))
 	}
-	if why := w.Renumbered(); why != "" {
+	planned := 0
+	if s.in.InForce != nil {
+		planned = s.in.InForce.Widest()
+	}
+	if why := w.Renumbered(planned); why != "" {
 		message, mend, _ := strings.Cut(why, "; ")
 		return fault(message, mend)
 	}
-	if why := w.OnlyReplica0(); why != "" {
+	if why := cmp.Or(w.OnlyReplica0(planned), w.Unnumbered()); why != "" {
 		message, mend, _ := strings.Cut(why, "; ")
 		return warn(message, mend)
 	}

@@ -156,6 +156,13 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0", ` +
 				"which is right for one replica",
 				"Warning shards: 1 Secret with a data.shard at or above the 1 replica that Argo CD counts"}},
+		"one replica of a plan for two, scaled by somebody": {func(s *seen) {
+			s.in.Workload.FixedShard, s.in.Workload.Replicas, s.in.InForce = "0", 1, &plan.Plan{Replicas: 2}
+		},
+			[]string{`Fault workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0"`,
+				`Warning planning: Orphaned: no replica reconciles "prod"`}},
+		"pods whose number a Secret may give": {func(s *seen) { s.in.Workload.ShardUnknown = true },
+			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" may have the env ARGOCD_CONTROLLER_SHARD`}},
 		"an unmanaged workload": {func(s *seen) { s.in.Workload.Unmanaged = true },
 			[]string{"Warning workload: StatefulSet argocd-application-controller is annotated as unmanaged"}},
 		"an image without a version": {func(s *seen) { s.image = "argocd@sha256:ab" },

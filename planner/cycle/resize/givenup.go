@@ -3,6 +3,7 @@ package resize
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,10 @@ type refusals struct{ question.Question }
 
 // restored is the question with what was given up in force. Where the plan has something else for the replica meanwhile, that holds.
 func (q refusals) restored() question.Question {
-	if q.InTemplate() || len(q.Memory.GivenUp) == 0 {
+	if q.InTemplate() { // which gives nothing up, and knows since when pods are missing
+		return q.Question
+	}
+	if len(q.Memory.GivenUp) == 0 {
 		q.Memory.GivenUp = nil
 		return q.Question
 	}
@@ -68,6 +72,10 @@ func (q refusals) sizes(p plan.Plan) map[int]size.Resources {
 
 // giveUp leaves out of an answer what new pods are refused with, and says so.
 func (q refusals) giveUp(a *Answer, found size.Resources) {
+	if q.InTemplate() {
+		q.tellMissing(a, found)
+		return
+	}
 	decided := with(q.Question, *a)
 	sizes, lacking := q.sizes(decided), q.podless()
 	a.Memory.GivenUp = nil
@@ -220,4 +228,45 @@ func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Res
 		a.Sizing.Blocked = append(a.Sizing.Blocked, Blocked{Replica: q.Shown(ordinal), Resource: name, Direction: direction,
 			Reason: change.UpdatePolicy, From: quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to)), Since: g.At, Until: until, Why: why})
 	}
+}
+
+// tellMissing says where no pod is made with the size that the pod template is held at. Nothing is given up there: each other size in the
+// template restarts all pods.
+func (q refusals) tellMissing(a *Answer, found size.Resources) {
+	replica, missing := q.missing()
+	a.Memory.GivenUp = nil
+	if a.Resources == nil || !missing {
+		return
+	}
+	if held := quantity.Over(found, quantity.Of(a.Resources)); quantity.Same(held, found, size.CPU) && quantity.Same(held, found, size.Memory) {
+		return
+	}
+	since := q.Memory.GivenUp[replica].Podless
+	if since.IsZero() {
+		since = q.Now
+	}
+	a.Memory.GivenUp = map[int]memory.GivenUp{replica: {Podless: since}}
+	if q.Now.Sub(since) < refusedAfter {
+		return
+	}
+	a.Problems = append(a.Problems, problem.Problem{Phase: problem.PhaseSize, Subject: q.Subject(0), Kind: "PodRefused", Message: fmt.Sprintf(
+		"a pod is missing since %s, and nothing else is known to keep it away: the size that size.apply: template holds the pod template at may be refused; "+
+			"`kubectl describe` of the workload says what refuses it: raise that LimitRange or ResourceQuota, or write size.nodeCap", since.UTC().Format(time.RFC3339))})
+}
+
+// missing is the first replica that is due and has no pod, though each lower one is ready; of a Deployment nobody knows which.
+func (q refusals) missing() (replica int, is bool) {
+	if q.Plan.Target.Kind == plan.Deployment {
+		return 0, len(q.Pods) < q.Due
+	}
+	for replica := range min(q.Due, q.Replicas) {
+		at := slices.IndexFunc(q.Pods, func(p observed.Pod) bool { return p.Replica == replica })
+		switch {
+		case at < 0:
+			return replica, true
+		case !q.Pods[at].Ready:
+			return 0, false
+		}
+	}
+	return 0, false
 }

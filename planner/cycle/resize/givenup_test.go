@@ -1,6 +1,7 @@
 package resize
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize/question"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
@@ -216,4 +218,50 @@ func withGivenUp(f *fleet) (all [][2]string) {
 	f.Shape = question.ShapeOf(f.Question)
 	whole := fleet{Question: refusals{f.Question}.restored()}
 	return whole.memory()
+}
+
+// With size.apply: template nothing is given up, for that would restart all pods; that a pod is missing for five minutes is told.
+func TestAPodThatTheTemplatesSizeKeepsAwayIsTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods []int
+		then func(f *fleet)
+		want bool
+	}{
+		"none is made for one":           {pods: []int{0, 2}, want: true},
+		"nor for any":                    {want: true},
+		"all are there":                  {pods: []int{0, 1, 2}},
+		"a lower one is not ready":       {pods: []int{0}, then: func(f *fleet) { f.Pods[0].Ready = false }},
+		"nobody can tell":                {then: func(f *fleet) { f.Due = 0 }},
+		"the workload has fewer":         {pods: []int{0, 1}, then: func(f *fleet) { f.Due = 2 }},
+		"one of a Deployment's":          {pods: []int{0, 1}, then: func(f *fleet) { f.Plan.Target.Kind = plan.Deployment }, want: true},
+		"the size is the template's own": {then: func(f *fleet) { f.Size.Policies = nil; f.Plan.Resources = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(3)
+			f.Size.Apply = config.Template
+			f.runs(3, 10, 40, 10)
+			f.Due, f.Pods = 3, podsOf(plan.Resources{}, test.pods...)
+			f.Change.Up.Mode, f.Change.Down.Mode = change.Off, change.Off
+			if test.then != nil {
+				test.then(f)
+			}
+			held := f.Plan.Resources
+			told := func() bool {
+				return slices.ContainsFunc(f.last.Problems, func(p problem.Problem) bool { return p.Kind == "PodRefused" && p.Subject == "every replica" })
+			}
+			for minute := range 8 {
+				f.run(10, 40, 10)
+				if want := test.want && minute >= 5; told() != want {
+					t.Errorf("after %d minutes it is told: %t, want %t: %v", minute, told(), want, f.last.Problems)
+				}
+			}
+			if diff := cmp.Diff(held, f.Plan.Resources); diff != "" {
+				t.Errorf("another size is held (-before +after):\n%s", diff)
+			}
+			f.Pods = podsOf(plan.Resources{}, 0, 1, 2)
+			if f.run(10, 40, 10); told() || f.Memory.GivenUp != nil {
+				t.Errorf("once all are there: %v, %v", f.last.Problems, f.Memory.GivenUp)
+			}
+		})
+	}
 }

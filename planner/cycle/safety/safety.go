@@ -19,6 +19,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // Watch takes in what the pods say, and whether the last waves did harm.
@@ -53,10 +54,10 @@ func (w *Watch) Look(g *ground.Ground) {
 			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
 				"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
 	}
-	if why := w.In.Workload.Renumbered(); why != "" {
+	if why := w.In.Workload.Renumbered(g.Next.Widest()); why != "" {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered", Message: "nothing levels, fails over, drains or grows: " + why})
 	}
-	if why := w.In.Workload.OnlyReplica0(); why != "" {
+	if why := w.In.Workload.OnlyReplica0(g.Next.Widest()); why != "" {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered",
 			Message: "nothing grows, and no earlier plan comes back: " + why})
 	}
@@ -119,6 +120,12 @@ const mostAstray = 10
 
 func (w *Watch) tellAstray() {
 	for i, a := range w.Out.Verdict.Astray {
+		if w.isImplicit(a.Cluster) {
+			w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: a.Cluster, Kind: "OwnerAstray", Message: fmt.Sprintf(
+				"cluster %q is reconciled by replica %d since %s, and without a Secret it is replica %d's, as after one with a slash behind its server was deleted; "+
+					"restart all controllers, replica 0 too", a.Cluster, a.Owners[0], a.Since.UTC().Format(time.RFC3339), a.Intended)})
+			continue
+		}
 		mend := fmt.Sprintf("; pin it to replica %d in data.pins of the plan ConfigMap, which makes all controllers agree, and take the pin away again; or restart all of them, replica 0 too",
 			a.Owners[0])
 		if more := len(w.Out.Verdict.Astray) - mostAstray; i == mostAstray-1 && more > 0 {
@@ -130,7 +137,12 @@ func (w *Watch) tellAstray() {
 	}
 }
 
-// agreed is the replica that the plan gives a cluster, where every Secret of its server names it, too.
+func (w *Watch) isImplicit(cluster string) bool {
+	return slices.ContainsFunc(w.Out.Fleet.Clusters, func(cl discover.Cluster) bool { return cl.Implicit && cl.Shard.ID == cluster })
+}
+
+// agreed is the replica that the plan gives a cluster, where every Secret of its server names it, too. The cluster that Argo CD runs in has
+// one without a Secret.
 func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name string) (int, bool) {
 	said := map[string]int{} // by server: the shard of all its Secrets, or none
 	for _, cl := range g.Fleet.Clusters {
@@ -143,10 +155,17 @@ func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name 
 		}
 	}
 	servers := map[string]string{}
+	own, fixed := "", 0
 	for _, cl := range g.Fleet.Clusters {
 		servers[cl.Shard.ID] = cl.Shard.Server
+		if cl.Implicit && standing.Algorithm(g.In) != sharding.ConsistentHashing {
+			own, fixed = cl.Shard.ID, *cl.FixedAt
+		}
 	}
 	return func(name string) (int, bool) {
+		if name == own && own != "" {
+			return fixed, true
+		}
 		replica, planned := intended(name)
 		shard, known := said[servers[name]]
 		return replica, planned && known && shard == replica

@@ -35,8 +35,13 @@ func fixedShard(c corev1.Container) string {
 	if e := lastEntry(c, discover.EnvShard); e != nil && e.ValueFrom != nil && (e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil) {
 		return "by reference"
 	}
-	value, set := env(c, discover.EnvShard)
-	if n, err := strconv.ParseInt(value, 10, 32); !set || err != nil || n < 0 {
+	value, _ := env(c, discover.EnvShard)
+	return shardIn(value)
+}
+
+// shardIn is an env's value where Argo CD takes it for a replica.
+func shardIn(value string) string {
+	if n, err := strconv.ParseInt(value, 10, 32); err != nil || n < 0 {
 		return ""
 	}
 	return value
@@ -179,6 +184,9 @@ func follow(ctx context.Context, r client.Reader, w *discover.Workload, c corev1
 			return err
 		}
 	}
+	if err := followShard(ctx, r, w, c); err != nil {
+		return err
+	}
 	_, written := setting(c, flagDynamic, discover.EnvDynamic)
 	if w.Kind != plan.Deployment || written || !elsewhere(c, discover.EnvDynamic) {
 		return nil
@@ -191,6 +199,21 @@ func follow(ctx context.Context, r client.Reader, w *discover.Workload, c corev1
 	if w.DynamicDistribution, _ = strconv.ParseBool(ptr.Deref(dynamic, "")); !w.DynamicDistribution {
 		w.EnvUnknown, w.EnvSaid = true, nil
 	}
+	return nil
+}
+
+// followShard reads what number envFrom gives every pod, or says that nobody can tell. What an entry of its own refers to is told of as it
+// stands in the template: a ConfigMap's key is one number for all, a field of the pod another for each.
+func followShard(ctx context.Context, r client.Reader, w *discover.Workload, c corev1.Container) error {
+	if e := lastEntry(c, discover.EnvShard); e != nil {
+		w.ShardUnknown = e.ValueFrom == nil && refers(*e)
+		return nil
+	}
+	value, err := said(ctx, r, w.Namespace, c, discover.EnvShard)
+	if err != nil {
+		return err
+	}
+	w.FixedShard, w.ShardUnknown = shardIn(ptr.Deref(value, "")), value == nil
 	return nil
 }
 

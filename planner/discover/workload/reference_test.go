@@ -88,6 +88,46 @@ func TestAReferenceThatMayNotBeReadIsUnknown(t *testing.T) {
 	}
 }
 
+// TestANumberThatEnvFromGivesIsRead: one of a ConfigMap makes every pod that replica, and what a Secret may say is named.
+func TestANumberThatEnvFromGivesIsRead(t *testing.T) {
+	numbers := func(name, value string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name}, Data: map[string]string{discover.EnvShard: value, "SHARD": "3"}}
+	}
+	from := func(sources ...corev1.EnvFromSource) corev1.Container { return corev1.Container{EnvFrom: sources} }
+	own := from(secretSource())
+	own.Env = []corev1.EnvVar{{Name: discover.EnvShard, Value: "-1"}}
+	another := corev1.Container{Env: []corev1.EnvVar{{Name: discover.EnvShard, Value: "$(X)"}}}
+	for name, test := range map[string]struct {
+		container corev1.Container
+		shard     string
+		unknown   bool
+	}{
+		"a ConfigMap":              {from(configMapSource("zero", "")), "0", false},
+		"the last one":             {from(configMapSource("zero", ""), configMapSource("two", "")), "2", false},
+		"by its prefix":            {from(configMapSource("two", "ARGOCD_CONTROLLER_")), "3", false},
+		"under another prefix":     {from(configMapSource("two", "X_")), "", false},
+		"what is no replica":       {from(configMapSource("below", "")), "", false},
+		"a ConfigMap without it":   {from(configMapSource("none", "")), "", false},
+		"a Secret may have it":     {from(configMapSource("zero", ""), secretSource()), "", true},
+		"an entry of its own wins": {own, "", false},
+		"another variable":         {another, "", true},
+		"no reference":             {corev1.Container{}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := fake.NewClientBuilder().WithObjects(numbers("zero", "0"), numbers("two", "2"), numbers("below", "-1")).Build()
+			test.container.Name = "c"
+			w, err := found{workload: Workload{Kind: plan.StatefulSet, Namespace: "argocd"}, object: &corev1.Pod{},
+				pod: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{test.container}}}}.read("c", nil)
+			if err == nil {
+				err = w.follow(t.Context(), r, test.container)
+			}
+			if err != nil || w.FixedShard != test.shard || w.ShardUnknown != test.unknown || (w.Unnumbered() != "") != test.unknown {
+				t.Errorf("shard %q, unknown %t, %v; want %q, %t", w.FixedShard, w.ShardUnknown, err, test.shard, test.unknown)
+			}
+		})
+	}
+}
+
 // TestADeploymentsSwitchByReference: whether its clusters are distributed dynamically says with how many replicas its pods count.
 func TestADeploymentsSwitchByReference(t *testing.T) {
 	switches := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "switches"}, Data: map[string]string{"on": "true", "off": "false"}}

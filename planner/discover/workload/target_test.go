@@ -68,13 +68,19 @@ func TestWhatNumbersThePodsIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := fromStatefulSet(test.of).read("", nil)
-			if diff := cmp.Diff(test.want, w.Renumbered()); diff != "" || err != nil {
+			if diff := cmp.Diff(test.want, w.Renumbered(0)); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if only := strings.Contains(w.OnlyReplica0(), `"0", which is right for one replica`); only != (name == "the one pod is 0") {
-				t.Errorf("of a second replica it says %q", w.OnlyReplica0())
+			if only := strings.Contains(w.OnlyReplica0(0), `"0", which is right for one replica`); only != (name == "the one pod is 0") {
+				t.Errorf("of a second replica it says %q", w.OnlyReplica0(0))
 			}
 		})
+	}
+	for planned, one := range map[int]bool{0: true, 1: true, 2: false} {
+		w, err := fromStatefulSet(alone("0")).read("", nil)
+		if only := w.OnlyReplica0(planned) != ""; err != nil || only != one || (w.Renumbered(planned) == "") != one {
+			t.Errorf("of one replica where the plan has %d: %q, %q, %v", planned, w.OnlyReplica0(planned), w.Renumbered(planned), err)
+		}
 	}
 	if !Differ(first, later) {
 		t.Error("another first ordinal runs no cycle")

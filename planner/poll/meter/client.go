@@ -16,7 +16,8 @@ const maxRedirects = 10
 func NewHTTPClient(c config.HTTPClientConfig) (*http.Client, error) {
 	oauth := c.OAuth2
 	c.OAuth2 = nil
-	client, err := config.NewClientFromConfig(c, "ballast")
+	options := rotating(&c)
+	client, err := config.NewClientFromConfig(c, "ballast", options...)
 	if err != nil {
 		return nil, err
 	}

@@ -117,13 +117,17 @@ func (t *tokens) transport() (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.NewTLSRoundTripper(first, settings, func(c *tls.Config) (http.RoundTripper, error) {
+	to := func(c *tls.Config) (http.RoundTripper, error) {
 		return answers{came: &t.answered, next: &http.Transport{
 			TLSClientConfig: c, Proxy: o.Proxy(), ProxyConnectHeader: o.GetProxyConnectHeader(), MaxIdleConnsPerHost: 1,
 			IdleConnTimeout: 10 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
 			MaxResponseHeaderBytes: maxHead,
 		}}, nil
-	})
+	}
+	if !hasCA(o.TLSConfig) { // see rotating
+		return to(first)
+	}
+	return config.NewTLSRoundTripper(first, settings, to)
 }
 
 // secretOf reads a secret where it is. prometheus/common's references need a manager of secrets, which ballast has not.

@@ -77,6 +77,11 @@ func client(t testing.TB, o config.OAuth2) *http.Client {
 	t.Helper()
 	c := config.DefaultHTTPClientConfig
 	c.OAuth2 = &o
+	return clientOf(t, c)
+}
+
+func clientOf(t testing.TB, c config.HTTPClientConfig) *http.Client {
+	t.Helper()
 	made, err := meter.NewHTTPClient(c)
 	if err != nil {
 		t.Fatal(err)

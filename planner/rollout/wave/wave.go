@@ -72,7 +72,7 @@ func (c Chooser) joins(u *Unit, s observed.Secret, destinations map[string]int) 
 
 // carried is the load of each replica by the rows, once those units are where they go.
 func (c Chooser) carried(moved []Unit) []plan.Load {
-	size := max(c.Plan.Replicas, c.Plan.Rollout.Replicas, c.Plan.Rollout.From.Replicas)
+	size := c.Plan.Widest()
 	for _, row := range c.Plan.Clusters {
 		size = max(size, row.Replica+1)
 	}

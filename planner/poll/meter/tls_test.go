@@ -1,0 +1,87 @@
+package meter_test
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"ballast/webhook/fixture"
+)
+
+// TestAClientCertificateIsRotated: its files are read anew for the next connection, with a CA of the configuration and without.
+func TestAClientCertificateIsRotated(t *testing.T) {
+	authority := fixture.NewAuthority(t)
+	dir := t.TempDir()
+	files := config.TLSConfig{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"), InsecureSkipVerify: true}
+	rotate := func(name string) {
+		t.Helper()
+		cert, key := authority.LeafOf(t, name, time.Now().UnixNano(), time.Now().Add(time.Hour))
+		for file, text := range map[string][]byte{files.CertFile: cert, files.KeyFile: key} {
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	who := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.TLS.PeerCertificates[0].Subject.CommonName)
+	}
+	server := demanding(t, who)
+	tokens := demanding(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"`+r.TLS.PeerCertificates[0].Subject.CommonName+`","token_type":"bearer","expires_in":1}`)
+	})
+	withCA := func(of *httptest.Server) config.TLSConfig {
+		c := files
+		c.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate().Raw}))
+		return c
+	}
+	settings := func(of config.TLSConfig) config.HTTPClientConfig {
+		c := config.DefaultHTTPClientConfig
+		c.TLSConfig = of
+		return c
+	}
+	by := func(of config.TLSConfig) config.HTTPClientConfig {
+		c := config.DefaultHTTPClientConfig
+		c.OAuth2 = &config.OAuth2{ClientID: "ballast", ClientSecret: "s", TokenURL: tokens.URL, TLSConfig: of}
+		return c
+	}
+	for name, test := range map[string]struct {
+		client config.HTTPClientConfig
+		at     string
+		says   string
+	}{
+		"without a CA":                   {settings(files), server.URL, ""},
+		"with a CA":                      {settings(withCA(server)), server.URL, ""},
+		"to a token endpoint, without":   {by(files), echo(t), "Bearer "},
+		"to a token endpoint, with a CA": {by(withCA(tokens)), echo(t), "Bearer "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rotate("one.example")
+			made := clientOf(t, test.client)
+			for _, to := range []string{"one.example", "two.example", "two.example", "three.example"} {
+				rotate(to)
+				made.CloseIdleConnections()
+				if got := ask(t, made, test.at); got != test.says+to {
+					t.Errorf("as %s it is answered %q", to, got)
+				}
+			}
+		})
+	}
+}
+
+// demanding is a server that asks for a certificate, whoever signed it.
+func demanding(t *testing.T, answer http.HandlerFunc) *httptest.Server {
+	s := httptest.NewUnstartedServer(answer)
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
