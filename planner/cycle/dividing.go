@@ -31,7 +31,7 @@ func (c *dividing) terms(s *snapshot) division.Terms {
 	maps.Copy(closed, sizing.Cramped(c.In))
 	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now),
 		All: asked || c.In.Config.Rollout.MovesRestart(), Replicas: c.allowedReplicas}
-	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil {
+	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil && !goneBack(s) {
 		t.Anew, t.Horizon = budgetOf(s, change.Balance).Left, time.Duration(weighs.Horizon)
 	}
 	return t
