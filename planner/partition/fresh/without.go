@@ -23,7 +23,7 @@ func Without(p constraint.Question, o Options) (out partition.Partition, found b
 		return out, false
 	}
 	c, err := p.Check()
-	if err != nil || c.Least > n {
+	if err != nil || n < c.Least || n > c.Most {
 		return out, false
 	}
 	ranked, err := partition.HeaviestFirst(p.Items)

@@ -15,13 +15,14 @@ import (
 // drawStanding is a plan in force of free items and some pinned ones, each on its replica.
 func drawStanding(t *rapid.T, heaviest int64) constraint.Question {
 	p := constraint.Question{Replicas: rapid.IntRange(1, 6).Draw(t, "replicas"), Now: []int{}}
-	p.Bounds = partition.Bounds{MaxReplicas: 8, Capacity: 40, MinReplicas: rapid.IntRange(0, 3).Draw(t, "minReplicas")}
+	p.Bounds = partition.Bounds{Capacity: 40, MaxReplicas: rapid.IntRange(4, 8).Draw(t, "maxReplicas")}
+	p.Bounds.MinReplicas = rapid.IntRange(0, 3).Draw(t, "minReplicas")
 	for i := range rapid.IntRange(0, 24).Draw(t, "items") {
 		at := rapid.IntRange(0, p.Replicas-1).Draw(t, "on")
 		it := partition.Item{ID: fmt.Sprintf("c%02d", i), Clusters: 1, Replica: partition.Free}
 		it.Load = plan.Load(rapid.Int64Range(0, heaviest).Draw(t, "load"))
 		if rapid.IntRange(0, 9).Draw(t, "is pinned") == 0 {
-			it.Replica = at
+			it.Replica = min(at, p.Bounds.MaxReplicas-1)
 		}
 		p.Items, p.Now = append(p.Items, it), append(p.Now, at)
 	}
@@ -38,8 +39,9 @@ func TestAPlanWithoutTheHighestReplicaKeepsEveryRule(t *testing.T) {
 		if !found {
 			return
 		}
-		if got.Replicas != p.Replicas-1 || got.Replicas < p.Bounds.MinReplicas || p.Closed != nil {
-			t.Fatalf("%d replicas of %d, at least %d; closed: %v", got.Replicas, p.Replicas, p.Bounds.MinReplicas, p.Closed)
+		n, b := got.Replicas, p.Bounds
+		if n != p.Replicas-1 || n != min(max(n, b.MinReplicas), b.MaxReplicas) || p.Closed != nil {
+			t.Fatalf("%d replicas of %d, from %d to %d; closed: %v", n, p.Replicas, b.MinReplicas, b.MaxReplicas, p.Closed)
 		}
 		loads, weigh := make([]plan.Load, got.Replicas), make([]int, got.Replicas)
 		pinned := false
@@ -68,6 +70,7 @@ func TestNoPlanKeepsAReplicaThatTheSeedsRuleDoesNotNeed(t *testing.T) {
 		for i := range p.Items {
 			p.Items[i].Replica = partition.Free
 		}
+		p.Bounds.MaxReplicas = 8
 		lpt, err := partition.LPT(p.Items, p.Bounds)
 		if err != nil {
 			t.Fatal(err)
