@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -176,5 +178,21 @@ func TestACooldownLongerThanADayIsKept(t *testing.T) {
 	w.run(1)
 	if w.last.Next.Rollout == nil {
 		t.Errorf("after the cooldown nothing began: %s", w.last.Candidate.Verdict)
+	}
+}
+
+// TestMovesThatTheOneRestartHoldsAreNotBlockedByARule: they would not begin if change.moves let them, and the verdict says what does hold
+// them.
+func TestMovesThatTheOneRestartHoldsAreNotBlockedByARule(t *testing.T) {
+	w := waiting(t, skewed(12)...)
+	w.in.Config.Change.Moves.Mode = change.Off
+	for range 3 * 60 {
+		w.step(time.Minute)
+		if got := w.blockedMoves(); got != nil {
+			t.Fatalf("%v waits for change.moves", got)
+		}
+	}
+	if got := w.last.Candidate.Verdict; !strings.Contains(got, gate.RestartWaits) {
+		t.Errorf("the candidate says %q, want what it waits for: %s", got, gate.RestartWaits)
 	}
 }

@@ -20,7 +20,12 @@ import (
 // shippedPlans is an adopted fleet under the shipped partition and evaluation, three replicas, evenly loaded.
 func shippedPlans(t *testing.T, clusters int) *liveWorld {
 	t.Helper()
-	w := adopted(t, slices.Repeat([]float64{10}, clusters)...)
+	return shippedPlansOf(t, slices.Repeat([]float64{10}, clusters)...)
+}
+
+func shippedPlansOf(t *testing.T, loads ...float64) *liveWorld {
+	t.Helper()
+	w := adopted(t, loads...)
 	w.until(t, "it is level", 3*time.Hour, func(out outcome.Outcome) bool {
 		return w.in.InForce.Rollout == nil && outcome.Imbalance(out.Now) < 1.05
 	})
@@ -250,18 +255,32 @@ func TestARestartOfTheFleetHasToPay(t *testing.T) {
 	}
 }
 
-// TestASteadyFleetWritesNoPlan: 5 % of jitter for a day of cycles, a minute each, a week in make soak, and the plan is written not once.
+// TestASteadyFleetWritesNoPlan: 5 % of jitter for a day of cycles, a minute each, and the plan is written not once: of a fleet of equal
+// loads, and of heavy-tailed ones. A week of each, and of more and larger fleets, in make soak.
 func TestASteadyFleetWritesNoPlan(t *testing.T) {
-	w := shippedPlans(t, 60)
-	w.in.Config.Change = config.Default().Change
-	r := rand.New(rand.NewPCG(1, 5))
-	days := 1
-	if sim.FromEnv(t, "BALLAST_WEEKS", 1) > 1 {
-		days = 7
+	seeds, days, sizes := sim.FromEnv(t, "BALLAST_WEEKS", 1), 1, []int{60}
+	if seeds > 1 {
+		days, sizes = 7, []int{60, 200}
 	}
+	t.Run("equal loads", func(t *testing.T) { writesNothing(t, slices.Repeat([]float64{10}, 60), 1, days) })
+	for _, clusters := range sizes {
+		for seed := range min(seeds, 3) {
+			t.Run(fmt.Sprintf("lognormal, %d clusters, seed %d", clusters, seed+1), func(t *testing.T) {
+				writesNothing(t, sim.Lognormal(seed+1, clusters), seed+1, days)
+			})
+		}
+	}
+}
+
+// writesNothing runs a levelled fleet for so many days of 5 % of jitter about its loads.
+func writesNothing(t *testing.T, loads []float64, seed uint64, days int) {
+	t.Helper()
+	w := shippedPlansOf(t, loads...)
+	w.in.Config.Change = config.Default().Change
+	r := rand.New(rand.NewPCG(seed, 5))
 	for minute := range days * 24 * 60 {
-		for i := range 60 {
-			w.setLoad(fmt.Sprintf("c%03d", i), 10*math.Exp(0.05*r.NormFloat64()))
+		for i, load := range loads {
+			w.setLoad(fmt.Sprintf("c%03d", i), load*math.Exp(0.05*r.NormFloat64()))
 		}
 		if out := w.step(time.Minute); out.Changed {
 			t.Fatalf("minute %d writes a plan: %s", minute, out.Reason)

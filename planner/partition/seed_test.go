@@ -48,6 +48,36 @@ func seed(loads map[string]plan.Load, inCluster string) map[string]int {
 	return of
 }
 
+// seedCapped is the same with at most so many clusters a replica, and in-cluster on replica 0 always, as it was meant: the seed finds
+// it by a search of an unsorted list.
+func seedCapped(loads map[string]plan.Load, inCluster string, most int) map[string]int {
+	var names []string
+	var capacity plan.Load
+	for name, l := range loads {
+		names, capacity = append(names, name), max(capacity, l)
+	}
+	sort.Slice(names, func(i, j int) bool {
+		return names[j] != inCluster && (names[i] == inCluster || loads[names[i]] > loads[names[j]])
+	})
+	of := make(map[string]int, len(loads))
+	var replicas []plan.Load
+	var clusters []int
+	for _, name := range names {
+		best := -1
+		for r, l := range replicas {
+			fits := l+loads[name] < capacity && (most == 0 || clusters[r] < most)
+			if fits && (best < 0 || l < replicas[best]) {
+				best = r
+			}
+		}
+		if best < 0 {
+			best, replicas, clusters = len(replicas), append(replicas, 0), append(clusters, 0)
+		}
+		replicas[best], clusters[best], of[name] = replicas[best]+loads[name], clusters[best]+1, best
+	}
+	return of
+}
+
 func count(of map[string]int) int {
 	n := 0
 	for _, r := range of {
@@ -110,6 +140,29 @@ func TestWithoutTiesThePlanIsTheSeeds(t *testing.T) {
 			t.Fatalf("(-seed +ours)\n%s", d)
 		}
 	})
+}
+
+// With in-cluster on replica 0, and a cap of clusters, too: cluster for cluster the seed's.
+func TestWithInClusterAndACapThePlanIsTheSeeds(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2026))
+		sigma, most := []float64{0.1, 1, 2}[seed%3], []int{0, 1, 3, 8}[seed%4]
+		loads := make([]plan.Load, 1+r.IntN(200))
+		for i := range loads {
+			loads[i] = plan.Load(math.Exp(sigma*r.NormFloat64())*float64(1<<45)) + plan.Load(r.Int64N(1<<40))
+		}
+		in, inCluster := items(loads...), ""
+		if seed%5 > 0 {
+			own := r.IntN(len(in))
+			inCluster, in[own].Replica = in[own].ID, 0
+		}
+		b := unbounded
+		b.MaxClusters = most
+		p := lpt(t, in, b)
+		if d := cmp.Diff(seedCapped(byName(in), inCluster, most), placed(p, in)); d != "" {
+			t.Fatalf("seed %d, at most %d clusters, in-cluster %q (-seed +ours)\n%s", seed, most, inCluster, d)
+		}
+	}
 }
 
 func TestNeverMoreReplicasThanTheSeed(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 	"ballast/planner/plan"
 )
 
-// BenchmarkSpeed has, in one run and in turns, the plain float64 rule, the seed's rule, LPT, a fresh plan and a sticky one of a
-// fleet that changed by 5 %: medians of ten, over the plain rule's and under the seed's. The bars: the core is at most 1.5 times
+// BenchmarkSpeed has, in one run and in turns, the plain float64 rule, the seed's rule, LPT, a fresh plan and, of a fleet that changed by 5 %, what a cycle may
+// ask for: a sticky one, one that relieves the plan in force with its number of replicas, and one of a replica less: medians of ten, over the plain rule's and under the seed's. The bars: the core is at most 1.5 times
 // the plain rule, and at most 1/50 of the seed's; ten times as many clusters take at most 10^1.2 times as long.
 func BenchmarkSpeed(b *testing.B) {
 	for b.Loop() {
 		small, large := medians(b, 10_000, true), medians(b, 100_000, false)
-		for _, what := range []string{"LPT", "fresh", "sticky"} {
+		for _, what := range []string{"LPT", "fresh", "relieve", "without", "sticky"} {
 			b.ReportMetric(small[what], what+"-ms")
 			b.ReportMetric(large[what]/small[what], what+"-growth")
 			b.ReportMetric(small["seed"]/small[what], what+"-under-seed")
@@ -54,6 +54,15 @@ func medians(b *testing.B, clusters int, seeds bool) map[string]float64 {
 		"fresh": func() {
 			_, err := fresh.Plan(constraint.Question{Items: in, Bounds: unbounded}, fresh.Options{})
 			must(err)
+		},
+		"relieve": func() { // as in a cycle: the number is fixed, and the plan in force is where it begins
+			bounds := partition.Bounds{MaxReplicas: 1 << 20, Fixed: now.Replicas}
+			_, err := fresh.Plan(constraint.Question{Items: moved, Bounds: bounds, Now: now.Of, Replicas: now.Replicas}, fresh.Options{Steps: 200_000})
+			must(err)
+		},
+		"without": func() { // one replica less, from the plan in force
+			_, _ = fresh.Without(constraint.Question{Items: moved, Bounds: partition.Bounds{MaxReplicas: 1 << 20, Capacity: full}, Now: now.Of, Replicas: now.Replicas},
+				fresh.Options{Steps: 200_000})
 		},
 		"sticky": func() {
 			_, err := sticky.Plan(constraint.Question{Items: moved, Bounds: partition.Bounds{MaxReplicas: 1 << 20, Capacity: full}, Now: now.Of, Replicas: now.Replicas}, sticky.Options{})

@@ -43,6 +43,7 @@ type Division struct {
 	anew   bool                   // the plan in force was no beginning
 
 	Declined string // why no plan was made anew that would be better
+	spared   int    // clusters that moved so that the highest replica can go; 0: it went by itself, or did not
 	Drain    sticky.Drain
 	Over     []int     // replicas above the line that nothing relieves
 	line     plan.Load // a replica above it is overloaded
@@ -273,7 +274,11 @@ func (d Division) Because(savings evaluate.Savings) string {
 	case d.Musts > 0:
 		return "a rule asks for " + problem.Plural(d.Musts, "move")
 	case d.Drain.Fits:
-		return fmt.Sprintf("replica %d has not been needed for as long as partition.sticky.downWindow", d.Drain.Replica)
+		text := fmt.Sprintf("replica %d has not been needed for as long as partition.sticky.downWindow", d.Drain.Replica)
+		if d.spared > 0 {
+			text += fmt.Sprintf(": the others take what it has by %s in all", problem.Plural(d.spared, "move"))
+		}
+		return text
 	}
 	return "as many replicas as are asked for"
 }

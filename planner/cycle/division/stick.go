@@ -66,6 +66,7 @@ func (d *Division) stick(g *ground.Ground, b partition.Bounds, loads []plan.Load
 		d.Musts += g.Units().Scattered(u, p.Now[k], d.Answer.Of[k])
 	}
 	d.renew(g, p, answer, now)
+	d.doWithout(g, p, answer, now)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (c *dividing) terms(s *snapshot.Snapshot) division.Terms {
 	maps.Copy(closed, sizing.Cramped(c.In))
 	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now),
 		All: asked || c.In.Config.Rollout.MovesRestart(), Replicas: c.allowedReplicas}
-	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil {
+	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil && !snapshot.GoneBack(s) {
 		t.Anew, t.Horizon = snapshot.BudgetOf(s, change.Balance).Left, time.Duration(weighs.Horizon)
 	}
 	return t

@@ -59,7 +59,7 @@ func (c weighing) nothingToWeigh(s *snapshot.Snapshot, d division.Division) stri
 	case len(d.Over) > 0:
 		return fmt.Sprintf("stays as it is, though %s carries more than it may: pins, caps, closed replicas or the others' load leave nothing to move%s", division.ReplicaList(d.Over), d.Declined)
 	}
-	return "stays as it is: no replica carries more than it may"
+	return "stays as it is: no replica carries more than it may" + d.Declined
 }
 
 // unheld takes away what an offer saves where values that nobody measures now may be all of it.

@@ -87,7 +87,7 @@ func when(shut bool) string {
 // A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the others'
 // clusters without an owner. A size in place changes no owner, no replica and no env, so that it waits for little: a replica
 // grows while a rollout is under way, while a discovery is refused, and after a trip, whose harm may be that it is too small; it shrinks at
-// rest alone.
+// rest alone. What change.moves says comes after all that would hold moves without it: it is said to block those that it holds alone.
 func Table() []gate {
 	return []gate{
 		{Name: "breakGlass", Blocks: Everything, brief: "enforcement is off",
@@ -128,6 +128,8 @@ func Table() []gate {
 			shut: func(s Situation) string { return s.Scaled }},
 		{Name: "fault", Blocks: Balance,
 			shut: func(s Situation) string { return s.Fault }},
+		{Name: "restartWaits", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "RestartWaits", brief: RestartWaits,
+			shut: func(s Situation) string { return s.Restart }},
 		{Name: "changeMoves", Blocks: Balance,
 			shut: func(s Situation) string { return s.MoveBlock }},
 		{Name: "mode", Blocks: Everything,
@@ -139,8 +141,6 @@ func Table() []gate {
 			}},
 		{Name: "underWay", Blocks: Everything &^ SizeUp, brief: "a rollout is under way",
 			shut: func(s Situation) string { return when(s.UnderWay) }},
-		{Name: "restartWaits", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "RestartWaits", brief: RestartWaits,
-			shut: func(s Situation) string { return s.Restart }},
 	}
 }
 

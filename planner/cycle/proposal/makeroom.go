@@ -17,12 +17,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// goneBack reports whether a person went back to an earlier plan within the horizon of what is weighed: that is left alone.
-func goneBack(s *snapshot.Snapshot) bool {
-	weighs, back := s.In.Config.Evaluate.CostBenefit, s.In.Memory.Savings.Back
-	return weighs != nil && !back.IsZero() && s.In.Now.Sub(back) < time.Duration(weighs.Horizon)
-}
-
 // MakeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway says: the fewest that
 // make what is left need what the pod has, as their loads say it, and at least one stays. They go where there is room, to no replica that
 // would carry as much as the one that they leave did.
@@ -31,7 +25,7 @@ func MakeRoom(s *snapshot.Snapshot) *Proposed {
 	if away == nil || s.Loads == nil || !live {
 		return nil
 	}
-	if goneBack(s) {
+	if snapshot.GoneBack(s) {
 		return nil
 	}
 	if _, away := down(s); away || len(s.Cordoned)+len(s.Replicas.Sick) > 0 {

@@ -182,3 +182,9 @@ func Restarts(s *Snapshot, w *rollout.Proposal, o basis.Options) bool {
 func ScalingRestarts(s *Snapshot, w *rollout.Proposal) bool {
 	return s.Next.Target.Kind == plan.Deployment && w.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 }
+
+// GoneBack reports whether a person went back to an earlier plan within the horizon of what is weighed: that is left alone.
+func GoneBack(s *Snapshot) bool {
+	weighs, back := s.In.Config.Evaluate.CostBenefit, s.In.Memory.Savings.Back
+	return weighs != nil && !back.IsZero() && s.In.Now.Sub(back) < time.Duration(weighs.Horizon)
+}

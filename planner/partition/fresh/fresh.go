@@ -3,7 +3,8 @@
 // LPT says how many replicas are enough. Where their number is fixed and a plan in force has it, the fullest is relieved from there,
 // by moves of little load. Where a lower bound leaves fewer possible, or as many with a lower makespan, package pack
 // looks for them within a budget of steps. Then exchanges between replicas level what came out. Caps, groups, closed replicas
-// and the memory are kept to as sticky keeps to them; within them only LPT, or sticky from nothing, and exchanges are used.
+// and the memory are kept to as sticky keeps to them; within them only LPT, or sticky from nothing, and exchanges are used. Without has
+// the plan in force do with one replica less.
 package fresh
 
 import (
@@ -18,6 +19,14 @@ import (
 // Options bound the effort. 0 stands for the default.
 type Options struct {
 	Steps int // of the search for fewer replicas and for a lower makespan; 0: 3 million, and none above 20,000 items
+}
+
+// complete fills in the default.
+func (o Options) complete(items int) Options {
+	if o.Steps == 0 && items <= largeFleet {
+		o.Steps = 3_000_000
+	}
+	return o
 }
 
 // largeFleet is how many items are too many to search: each is so small a part that LPT is at the bound or next to it.
@@ -37,9 +46,7 @@ func Plan(p constraint.Question, o Options) (partition.Partition, error) {
 	if err != nil {
 		return partition.Partition{}, err
 	}
-	if o.Steps == 0 && len(p.Items) <= largeFleet {
-		o.Steps = 3_000_000
-	}
+	o = o.complete(len(p.Items))
 	var s *state
 	order := lightestFirst(ranked)
 	if p.Bounds.Fixed > 0 && stands(&p, base.Replicas) {

@@ -18,12 +18,13 @@ func (s *state) level() {
 	for _, down := range []bool{true, false} {
 		clear(done)
 		for budget > 0 {
-			r := s.extreme(order, done, down)
-			if r < 0 {
+			at := s.extreme(order, done, down)
+			if at < 0 {
 				break
 			}
+			r := order[at]
 			if other := s.improve(r, order, down, &budget); other >= 0 {
-				s.reorder(order, r, other)
+				s.reorder(order, at, other)
 			} else {
 				done[r] = true
 				if down && len(s.member[r]) > 1 {
@@ -54,28 +55,25 @@ func (s *state) byLoad(a, b int) int {
 	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
 }
 
-// reorder has two replicas where they belong by now, whose loads changed.
+// reorder has the replicas of two places where they belong by now, whose loads changed.
 func (s *state) reorder(order []int, a, b int) {
-	rest := order
-	for _, r := range []int{a, b} {
-		at := slices.Index(rest, r)
-		rest = slices.Delete(rest, at, at+1)
-	}
-	for _, r := range []int{a, b} {
+	both := [2]int{order[a], order[b]}
+	rest := slices.Delete(order, max(a, b), max(a, b)+1)
+	rest = slices.Delete(rest, min(a, b), min(a, b)+1)
+	for _, r := range both {
 		at, _ := slices.BinarySearchFunc(rest, r, s.byLoad)
 		rest = slices.Insert(rest, at, r)
 	}
 }
 
-// extreme is the most loaded replica that is not done, or the least loaded.
+// extreme is the place of the most loaded replica that is not done, or of the least loaded.
 func (s *state) extreme(order []int, done []bool, down bool) int {
-	for k := range order {
-		r := order[k]
+	for at := range order {
 		if down {
-			r = order[len(order)-1-k]
+			at = len(order) - 1 - at
 		}
-		if !done[r] {
-			return r
+		if !done[order[at]] {
+			return at
 		}
 	}
 	return -1
@@ -84,13 +82,13 @@ func (s *state) extreme(order []int, done []bool, down bool) int {
 // partners bounds how many replicas are tried for an exchange.
 const partners = 24
 
-// improve exchanges items of r with the replica that differs most from it, else with the next. It answers which one; -1: none.
+// improve exchanges items of r with the replica that differs most from it, else with the next. It answers the place of that one; -1: none.
 func (s *state) improve(r int, order []int, down bool, budget *int) int {
-	for k := range min(partners, len(order)) {
-		other := order[k]
+	for at := range min(partners, len(order)) {
 		if !down {
-			other = order[len(order)-1-k]
+			at = len(order) - 1 - at
 		}
+		other := order[at]
 		high, low := r, other
 		if !down {
 			high, low = other, r
@@ -100,7 +98,7 @@ func (s *state) improve(r int, order []int, down bool, budget *int) int {
 		}
 		*budget -= len(s.member[high]) + len(s.member[low])
 		if s.exchange(high, low) {
-			return other
+			return at
 		}
 	}
 	return -1

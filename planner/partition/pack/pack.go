@@ -1,5 +1,5 @@
-// Package pack deals items over replicas anew, two replicas at a time, until fewer replicas are enough or the fullest carries
-// less; and it knows bounds below which neither can be.
+// Package pack deals items over replicas anew, two replicas at a time, until fewer replicas are enough, the last one is empty or the
+// fullest carries less; and it knows bounds below which neither can be.
 //
 // All replicas but one, the hot one, keep to a load. Two of them at a time deal some of their items anew, so that one is as full
 // as can be (the best subset, by the sorted sums of both halves) and the room gathers in the other; so does the load that is

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"ballast/planner/partition/pack"
@@ -65,6 +66,58 @@ func TestFewerKeepsEveryItemAndTheCapacity(t *testing.T) {
 			t.Fatalf("%d bins of %d, at least %d; the fullest carries %d of %d", len(got), len(f.bins), low, pack.Makespan(got), full)
 		}
 	})
+}
+
+func TestEmptyKeepsEveryItemAndTheCapacity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawFleet(t, rapid.IntRange(0, 3).Draw(t, "pinned"))
+		f.bins, f.fixed = append(f.bins, pack.Bin{}), append(f.fixed, 0)
+		last := &f.bins[len(f.bins)-1]
+		for range rapid.IntRange(0, 8).Draw(t, "more") {
+			load := plan.Load(rapid.Int64Range(0, 100).Draw(t, "load"))
+			last.Items, last.Load = append(last.Items, int32(len(f.loads))), last.Load+load
+			f.loads = append(f.loads, load)
+		}
+		full := pack.Makespan(f.bins) + plan.Load(rapid.Int64Range(0, 100).Draw(t, "room"))
+		steps := rapid.IntRange(0, 20_000).Draw(t, "steps")
+		got, left := pack.Empty(f.loads, f.bins, full, steps, rapid.Uint64().Draw(t, "seed"))
+		if left < 0 || left > steps {
+			t.Fatalf("%d of %d steps are left", left, steps)
+		}
+		if got == nil {
+			return
+		}
+		f.check(t, got)
+		if len(got) != len(f.bins)-1 || pack.Makespan(got) > full {
+			t.Fatalf("%d bins of %d; the fullest carries %d of %d", len(got), len(f.bins), pack.Makespan(got), full)
+		}
+	})
+}
+
+// What has room as the others are moves nothing else; where two have to change places, only they do.
+func TestEmptyMovesWhatItHasTo(t *testing.T) {
+	loads := []plan.Load{9, 8, 8, 7, 4, 4}
+	for name, tc := range map[string]struct {
+		full plan.Load
+		want [][]int32
+	}{
+		"all fit":         {23, [][]int32{{0, 1, 4}, {2, 3, 5}}},
+		"two make room":   {20, [][]int32{{0, 3, 4}, {1, 2, 5}}},
+		"there is no way": {19, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bins := []pack.Bin{{Items: []int32{0, 1}, Load: 17}, {Items: []int32{2, 3}, Load: 15}, {Items: []int32{4, 5}, Load: 8}}
+			got, _ := pack.Empty(loads, bins, tc.full, 20_000, 1)
+			var of [][]int32
+			for _, b := range got {
+				slices.Sort(b.Items)
+				of = append(of, b.Items)
+			}
+			if diff := gocmp.Diff(tc.want, of); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestLowerKeepsEveryItemAndRaisesNothing(t *testing.T) {

@@ -359,14 +359,19 @@ func TestAnEmptyClusterMovesNothing(t *testing.T) {
 }
 
 func FuzzPlan(f *testing.F) {
-	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint8(4), uint8(3), int64(5), true)
-	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0}, uint8(1), uint8(9), int64(math.MaxInt64), false)
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint8(4), uint8(3), int64(5), true, uint8(0), uint8(0), int32(0))
+	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0}, uint8(1), uint8(9), int64(math.MaxInt64), false, uint8(0), uint8(0), int32(0))
+	six := []byte{9, 8, 1, 7, 6, 2, 8, 7, 1, 9, 9, 2, 5, 5, 3, 4, 4, 3}
+	f.Add(six, uint8(6), uint8(4), int64(2000), true, uint8(2), uint8(0), int32(1))
+	f.Add(six, uint8(6), uint8(3), int64(2000), false, uint8(0), uint8(3), int32(40))
+	f.Add(six, uint8(6), uint8(3), int64(9000), false, uint8(9), uint8(200), int32(-7))
 	f.Fuzz(anyLoads)
 }
 
-// anyLoads: an answer or an error, whatever the loads are.
-func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, due bool) {
-	p := constraint.Question{Bounds: partition.Bounds{MaxReplicas: int(most), Capacity: plan.Load(capacity)}, Replicas: int(replicas)}
+// anyLoads: an answer or an error, whatever the loads are, how many replicas are asked for, and how little may be tried.
+func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, due bool, least, fixed uint8, budget int32) {
+	p := constraint.Question{Replicas: int(replicas)}
+	p.Bounds = partition.Bounds{MinReplicas: int(least), MaxReplicas: int(most), Fixed: int(fixed), Capacity: plan.Load(capacity)}
 	for k := 0; k+2 < len(raw) && k < 600; k += 3 {
 		load := plan.Load(raw[k]) << (raw[k+1] % 56)
 		p.Items = append(p.Items, partition.Item{ID: fmt.Sprint(k), Load: load, Clusters: 1 + int(raw[k+1]/200), Replica: int(raw[k+2]/240) - 1})
@@ -385,18 +390,37 @@ func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, du
 			p.Items[k].Memory = plan.Bytes(raw[3*k+1]) << (raw[3*k] % 54)
 		}
 	}
-	if a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)}); err == nil {
+	if a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7), Budget: int(budget)}); err == nil {
 		checkPlaces(t, "sticky", p, a.Of, a.Replicas)
 	}
 	if a, err := partition.LPT(p.Items, p.Bounds); err == nil {
 		checkPlaces(t, "lpt", p, a.Of, a.Replicas)
 	}
-	if a, err := fresh.Plan(p, fresh.Options{}); err == nil {
+	o := fresh.Options{Steps: int(budget % 100_000)}
+	if a, err := fresh.Plan(p, o); err == nil {
 		checkPlaces(t, "fresh", p, a.Of, a.Replicas)
+	}
+	if a, found := fresh.Without(p, o); found {
+		checkPlaces(t, "without", p, a.Of, a.Replicas)
 	}
 }
 
+// checkPlaces finds each item on one of the replicas, those that are pinned on theirs, and as many replicas as are asked for: Fixed
+// loses to MaxReplicas, and both bounds to nothing but pins, which are never beyond MaxReplicas.
 func checkPlaces(t *testing.T, by string, p constraint.Question, of []int, replicas int) {
+	b := p.Bounds
+	pinned := 0
+	for _, it := range p.Items {
+		pinned = max(pinned, it.Replica+1)
+	}
+	low, high := max(b.MinReplicas, pinned, 1), b.MaxReplicas
+	if b.Fixed > 0 {
+		low = max(min(b.Fixed, b.MaxReplicas), pinned)
+		high = low
+	}
+	if replicas < low || replicas > high {
+		t.Fatalf("%s has %d replicas, and there are to be %d to %d", by, replicas, low, high)
+	}
 	for i, r := range of {
 		if at := p.Items[i].Replica; r < 0 || r >= replicas || at != partition.Free && at != r {
 			t.Fatalf("%s has %q, pinned to %d, on replica %d of %d", by, p.Items[i].ID, at, r, replicas)

@@ -95,6 +95,7 @@ type Answer struct {
 	// High, Low and Full are the loads that were meant by High, Low and the capacity itself.
 	High, Low, Full plan.Load
 	Even            plan.Load // the present even share
+	DrainTo         plan.Load // what replicas carry at most once the highest is drained
 	HighMemory      plan.Bytes
 }
 
@@ -195,6 +196,7 @@ func (s *state) again(d Drain) {
 func (s *state) answer(d Drain) Answer {
 	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, HighMemory: s.high.memory}
 	a.High, a.Low, a.Full, a.Even = s.unit.to(s.high.load), s.unit.to(s.low.load), s.unit.to(s.full.load), s.unit.to(s.even())
+	a.DrainTo = s.unit.to(s.drainTo.load)
 	for i, to := range s.of {
 		it := &s.c.Items[i]
 		if it.Replica != partition.Free && s.c.IsClosed(to) && s.c.Stands(i) != to {
