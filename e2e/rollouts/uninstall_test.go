@@ -46,7 +46,8 @@ func (w *world) uninstall(t *testing.T, m mode, replicas int) {
 	sets := w.Client.AppsV1().StatefulSets(w.Fleet.Namespace)
 	before, err := sets.Get(ctx, fleet.Workload, metav1.GetOptions{})
 	must(t, err)
-	changes, err := sets.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + fleet.Workload, ResourceVersion: before.ResourceVersion})
+	changes, err := sets.Watch(ctx, metav1.ListOptions{
+		FieldSelector: "metadata.name=" + fleet.Workload, ResourceVersion: before.ResourceVersion})
 	must(t, err)
 	seen := make(chan []*appsv1.StatefulSet)
 	go func() {
@@ -70,7 +71,7 @@ func (w *world) uninstall(t *testing.T, m mode, replicas int) {
 	out, _, err := w.RunBallast(ctx, w.Plane.KubeconfigPath(), "uninstall", "--yes", "--keep-plan")
 	must(t, err)
 	t.Log(out)
-	w.isOut(t, ctx, int(*before.Spec.Replicas), replicas)
+	w.isOut(ctx, t, int(*before.Spec.Replicas), replicas)
 	changes.Stop()
 	for _, set := range <-seen {
 		if env := envOf(set); env == "0" || env == "" {
@@ -83,15 +84,18 @@ func (w *world) uninstall(t *testing.T, m mode, replicas int) {
 }
 
 // isOut wants what is left of ballast to be a plan at rest, of either number of replicas, that the next installation enforces.
-func (w *world) isOut(t *testing.T, ctx context.Context, from, to int) {
+func (w *world) isOut(ctx context.Context, t *testing.T, from, to int) {
 	t.Helper()
 	p, err := w.Plan(ctx)
 	must(t, err)
 	set, err := w.Client.AppsV1().StatefulSets(w.Fleet.Namespace).Get(ctx, fleet.Workload, metav1.GetOptions{})
 	must(t, err)
 	has := int(*set.Spec.Replicas)
-	if p == nil || p.Rollout != nil || p.Replicas != has || has != from && has != to || envOf(set) != strconv.Itoa(has) {
-		t.Fatalf("the workload has %d replicas and env %s beside the plan %+v; want %d or %d of both, and no rollout", has, envOf(set), p, from, to)
+	if p == nil || p.Rollout != nil || p.Replicas != has {
+		t.Fatalf("the workload has %d replicas beside the plan %+v; want as many, and no rollout", has, p)
+	}
+	if env := envOf(set); has != from && has != to || env != strconv.Itoa(has) {
+		t.Errorf("the workload has %d replicas and env %s, want %d or %d of both", has, env, from, to)
 	}
 	for _, name := range []string{"enforcement", "paused"} {
 		if value := p.Annotation(name); value != "" {

@@ -366,7 +366,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 		working[replica] = standing.Works(s.In.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
 	}
 	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
-		MaxClusters: s.MostClusters(), Budget: budgetOf(s, change.Drain).Left, Rescue: budgetOf(s, change.Failover).Left,
+		MaxClusters: s.MostClusters(), Budget: budgetOf(s, change.Drain).Left, Rescue: rescueOf(s), Whole: budgetOf(s, change.Failover).Left,
 		Last:    s.In.Memory.Changes.Failover,
 		Servers: gathered(s, unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
 	if s.may(gate.Drain) {
