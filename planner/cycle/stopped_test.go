@@ -129,11 +129,15 @@ func findProblem(out outcome.Outcome, kind string) problem.Problem {
 // TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting: in each mode it keeps a dead replica's clusters waiting no longer than none does.
 func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 	beyond := discover.ShardValue{State: discover.ShardValid, N: 99}
-	for name, change := range map[string]func(*discover.Secret){
-		"none":                           nil,
-		"unmanaged, beyond the replicas": func(s *discover.Secret) { s.Unmanaged, s.Shard = true, beyond },
-		"unmanaged, without a shard":     func(s *discover.Secret) { s.Unmanaged = true },
-		"immutable, beyond the replicas": func(s *discover.Secret) { s.Immutable, s.Shard = true, beyond },
+	for name, change := range map[string]func(*liveWorld, *discover.Secret){
+		"none":                               nil,
+		"unmanaged, beyond the replicas":     func(_ *liveWorld, s *discover.Secret) { s.Unmanaged, s.Shard = true, beyond },
+		"unmanaged, without a shard":         func(_ *liveWorld, s *discover.Secret) { s.Unmanaged = true },
+		"immutable, beyond the replicas":     func(_ *liveWorld, s *discover.Secret) { s.Immutable, s.Shard = true, beyond },
+		"being deleted, beyond the replicas": func(_ *liveWorld, s *discover.Secret) { s.Deleting, s.Shard = true, beyond },
+		"denied by a policy, beyond the replicas": func(w *liveWorld, s *discover.Secret) {
+			s.Shard, w.in.Barred = beyond, map[string]string{s.Name: "a policy refuses it"}
+		},
 	} {
 		for mode, r := range map[string]config.Rollout{plan.ModeLive: config.Default().Rollout,
 			plan.ModeDefault: {Default: &config.DefaultRollout{}}, plan.ModeX0Y: {X0Y: &config.X0YRollout{}}} {
@@ -146,7 +150,7 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 				}
 				if change != nil {
 					w.add("zz", 0)
-					change(w.secret("zz"))
+					change(w, w.secret("zz"))
 				}
 				for range 10 {
 					w.step(time.Minute)
@@ -161,6 +165,9 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 				}
 				if minutes > 7 {
 					t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
+				}
+				if zz := w.secret("zz"); change != nil && !zz.Unmanaged && zz.Shard != beyond {
+					t.Errorf("the Secret was written: %+v", zz.Shard)
 				}
 			})
 		}
