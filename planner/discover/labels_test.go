@@ -44,7 +44,7 @@ func TestANewLabelRunsACycle(t *testing.T) {
 		}
 		return out
 	}
-	if Differ(of("a"), of("a")) || !Differ(of("a"), of("b")) {
+	if SecretsDiffer(of("a"), of("a")) || !SecretsDiffer(of("a"), of("b")) {
 		t.Error("a label that a group asks for runs a cycle when it changes, and only then")
 	}
 }

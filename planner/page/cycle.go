@@ -8,6 +8,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 	"ballast/planner/status"
@@ -107,7 +108,7 @@ func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
 			add(Info, "A wish that is not met", lost, "")
 		}
 	}
-	if ahead := cycle.Foresee(in, out); ahead != nil {
+	if ahead := preview.Foresee(in, out); ahead != nil {
 		for _, missing := range ahead.Missing {
 			add(Warn, "Rollout "+ahead.Mode+" waits", missing, "")
 		}

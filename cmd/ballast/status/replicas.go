@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"ballast/cmd/ballast/say"
@@ -85,7 +86,14 @@ func (p podStatus) describeSize(held plan.Resources) string {
 	said := "its pod has it"
 	switch {
 	case p.Resize != "":
-		said = fmt.Sprintf("its pod has %s, and asks for %s: %s", say.Size(p.Has), say.Size(p.Asked), p.Resize)
+		asks := "it"
+		if !covers(p.Asked, held) {
+			asks = say.Size(p.Asked)
+		}
+		said = fmt.Sprintf("its pod has %s, and asks for %s: %s", say.Size(named(p.Has, held)), asks, p.Resize)
+		if p.Words != "" {
+			said += " (" + p.Words + ")"
+		}
 	case !covers(p.Asked, held):
 		said = "its pod asks for " + say.Size(p.Asked)
 	case len(p.Has.Requests)+len(p.Has.Limits) == 0:
@@ -94,6 +102,16 @@ func (p podStatus) describeSize(held plan.Resources) string {
 		said = "its pod asks for it, and has " + say.Size(p.Has)
 	}
 	return said
+}
+
+// named is what there is of the resources that are held.
+func named(has, held plan.Resources) plan.Resources {
+	only := func(has, held map[string]string) map[string]string {
+		out := maps.Clone(has)
+		maps.DeleteFunc(out, func(name, _ string) bool { _, is := held[name]; return !is })
+		return out
+	}
+	return plan.Resources{Requests: only(has.Requests, held.Requests), Limits: only(has.Limits, held.Limits)}
 }
 
 // covers reports whether all that is held is so, in whatever unit it is written.

@@ -179,6 +179,7 @@ type podStatus struct {
 	Asked    plan.Resources  `json:"asked,omitzero"`   // by its spec
 	Has      plan.Resources  `json:"has,omitzero"`     // by its status; empty: the node has not said
 	Resize   observed.Resize `json:"resize,omitempty"` // where a change of its size is not done
+	Words    string          `json:"words,omitempty"`  // its node's of that
 	Clusters int             `json:"clusters"`
 	Load     string          `json:"load"`
 }

@@ -13,7 +13,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 )
@@ -100,7 +100,8 @@ func (s *Overview) showPods(v *observation) {
 		shown := podStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating, Claimed: p.Claimed, Restarts: p.Restarts,
 			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay}
 		if p.Size != nil {
-			shown.Asked, shown.Has, shown.Resize = p.Size.Asks.Controller, p.Size.Has, p.Size.Resize
+			shown.Asked, shown.Has = p.Size.Asks.Controller, p.Size.Has
+			shown.Resize, shown.Words = p.Size.Resize, p.Size.Message
 		}
 		s.Pods = append(s.Pods, shown)
 	}
@@ -111,11 +112,11 @@ func (s *Overview) showPods(v *observation) {
 		return
 	}
 	slots := v.pods.Slots(v.workload.Replicas, v.now)
-	s.Slots = &slotsStatus{Healthy: ownership.Healthy(slots), Of: v.workload.Replicas, Slots: []slotStatus{}}
+	s.Slots = &slotsStatus{Healthy: podlist.Healthy(slots), Of: v.workload.Replicas, Slots: []slotStatus{}}
 	s.Slots.Unhealthy = s.Slots.Healthy < s.Slots.Of
 	for _, slot := range slots {
 		shown := slotStatus{Shard: slot.Shard, State: string(slot.State), Controller: slot.Controller,
-			Unhealthy: slot.State == ownership.SlotSilent || slot.State == ownership.SlotGone}
+			Unhealthy: slot.State == podlist.SlotSilent || slot.State == podlist.SlotGone}
 		if slot.Silence > 0 {
 			shown.HeartbeatAge = say.Span(slot.Silence)
 		}

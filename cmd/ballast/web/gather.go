@@ -12,7 +12,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/page"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -68,7 +68,7 @@ func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 	saved, _ := memory.OfSaved(history.Parts) // what cannot be read of it only means that fewer Secrets are known
 	note("cluster Secrets", s.clusters(ctx, c, saved.Known, &f))
 	if p := f.Document.Plan; p != nil {
-		pods, err := ownership.List(ctx, s.Live, p.Target, "", f.Now)
+		pods, err := podlist.List(ctx, s.Live, p.Target, "", f.Now)
 		note("the application-controller's pods", err)
 		for _, pod := range pods.Pods {
 			f.Pods = append(f.Pods, pod.Pod)

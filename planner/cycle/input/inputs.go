@@ -16,6 +16,7 @@ import (
 	"ballast/planner/installation"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/size/inputs"
@@ -65,7 +66,7 @@ type Observed struct {
 	Known    bool                  `json:"known,omitempty"`
 	Dynamic  bool                  `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
 	Pods     []observed.Pod        `json:"pods,omitempty"`
-	Slots    []ownership.Slot      `json:"slots,omitempty"` // of a Deployment's dynamic distribution
+	Slots    []podlist.Slot        `json:"slots,omitempty"` // of a Deployment's dynamic distribution
 	Reported ownership.Observation `json:"reported,omitzero"`
 	Work     map[int]ServerWork    `json:"work,omitempty"` // reconciliations so far, by replica
 	Trouble  []string              `json:"trouble,omitempty"`

@@ -25,11 +25,13 @@ type Sizing struct {
 	Resized  int              `json:"resized,omitempty"` // replicas that get another size by this cycle
 }
 
-// SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all.
+// SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all; Fullest says that its
+// input is the fullest replica's, as where one size is for all.
 type SizeRow struct {
 	Policy   string  `json:"policy,omitempty"`
 	Rule     string  `json:"rule"`
 	Replica  int     `json:"replica"`
+	Fullest  bool    `json:"fullest,omitempty"`
 	Input    float64 `json:"input"`
 	Known    bool    `json:"known"`
 	Computed string  `json:"computed"`

@@ -78,6 +78,7 @@ func (w wishes) rows(of config.Size) (all []SizeRow) {
 			policies[name] = of.PolicyOf(row.Rule)
 		}
 		all = append(all, SizeRow{Policy: policies[name], Rule: name, Replica: row.Replica, Input: row.Input, Known: row.Known,
+			Fullest:  row.Replica == size.All && row.Rule.Scope == size.Replica,
 			Computed: sizeText(row.Rule.Resource, row.Computed), Value: sizeText(row.Rule.Resource, row.Value), Held: row.Held})
 	}
 	return all

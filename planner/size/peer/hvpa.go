@@ -88,6 +88,7 @@ type Param struct {
 // ContainerPolicy is what a VPA may do with a container.
 type ContainerPolicy struct {
 	ContainerName       string            `json:"containerName"`
+	Mode                string            `json:"mode"` // Off: the VPA says nothing of it
 	MinAllowed          map[string]Amount `json:"minAllowed"`
 	MaxAllowed          map[string]Amount `json:"maxAllowed"`
 	ControlledResources []string          `json:"controlledResources"`
