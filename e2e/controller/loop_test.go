@@ -41,6 +41,7 @@ func TestLoop(t *testing.T) {
 		"a broken plan is replaced by the newest one":                 replacesABrokenPlan,
 		"a deleted plan comes back, also under another leader":        bringsAPlanBack,
 		"what people wrote comes back with a deleted plan":            keepsPeoplesWords,
+		"break-glass comes back with a deleted plan":                  keepsBreakGlass,
 		"what people wrote ends with an uninstall":                    startsWithoutTheWordsOfBefore,
 		"ConfigMaps that somebody locked are named with the mend":     namesLockedConfigMaps,
 		"a cycle that does not end is a health check that fails":      failsItsHealthCheck,
@@ -499,6 +500,40 @@ func keepsPeoplesWords(t *testing.T, server *rest.Config) {
 	if cm.Data[plan.KeyPins] != "" || cm.Annotations[plan.AnnotationPaused] != "" || cm.Annotations[plan.AnnotationCordon] != "" {
 		t.Errorf("what a person took away came back: pins %q, %v", cm.Data[plan.KeyPins], cm.Annotations)
 	}
+}
+
+// keepsBreakGlass: whoever deletes the plan ConfigMap has nobody enforce it again, the next leader neither; whoever takes the annotation
+// away does.
+func keepsBreakGlass(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Enforce, 3, 2, 1)
+	first, end := b.start()
+	b.eventually("every Secret is stamped", func() bool { return b.shards()["c002"] != "" })
+	b.edit(func(cm *corev1.ConfigMap) { annotate(cm, plan.AnnotationEnforcement, "off") })
+	b.cycles(first, 1)
+	written := strconv.Itoa((b.plan().Clusters["c001"].Replica + 1) % 3)
+	b.stamp("c001", written, "ann")
+	stands := func(when, glass, shard string) {
+		t.Helper()
+		if got := b.planMap().Annotations[plan.AnnotationEnforcement]; got != glass || b.shards()["c001"] != shard {
+			t.Errorf("%s enforcement is %q and the shard %s, want %q and %s", when, got, b.shards()["c001"], glass, shard)
+		}
+	}
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	b.cycles(first, 3)
+	stands("after the plan was deleted", "off", written)
+	end()
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	second, _ := b.start()
+	b.cycles(second, 3)
+	stands("with another leader", "off", written)
+	b.edit(func(cm *corev1.ConfigMap) { delete(cm.Annotations, plan.AnnotationEnforcement) })
+	b.cycles(second, 3)
+	stands("once a person took it away", "", b.shards()["c001"])
+	at := strconv.Itoa(b.plan().Clusters["c001"].Replica)
+	b.eventually("the plan is enforced again", func() bool { return b.shards()["c001"] == at })
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	b.cycles(second, 2)
+	stands("and after another deletion", "", at)
 }
 
 func namesLockedConfigMaps(t *testing.T, server *rest.Config) {

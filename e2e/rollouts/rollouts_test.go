@@ -16,7 +16,9 @@ func TestLive(t *testing.T) {
 		t.Parallel()
 		w := start(t, "round-robin", 12)
 		w.perWave = 12
-		w.follow(t, []step{{"adoption", func(t *testing.T, w *world) { w.adopt(t) }}}, liveSteps())
+		w.follow(t, []step{{"adoption", func(t *testing.T, w *world) { w.adopt(t) }}}, liveSteps(), []step{
+			{"live is taken out amid a wave", func(t *testing.T, w *world) { w.uninstall(t, live, 4) }},
+		})
 		return
 	}
 	for _, algorithm := range []string{"legacy", "consistent-hashing"} {
@@ -52,6 +54,7 @@ func TestX0YAndDefault(t *testing.T) {
 			{"x0y shrinks", func(t *testing.T, w *world) { w.scale(t, x0y, 2).single(t) }},
 			{"default grows", func(t *testing.T, w *world) { w.scale(t, defaults, 3).owned(t) }},
 			{"default shrinks", func(t *testing.T, w *world) { w.scale(t, defaults, 2).owned(t) }},
+			{"x0y is taken out amid a stop", func(t *testing.T, w *world) { w.uninstall(t, x0y, 3) }},
 		})
 		return
 	}

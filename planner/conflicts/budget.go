@@ -20,12 +20,8 @@ type Pods struct {
 	Count  int
 }
 
-// Undrainable finds the budgets under which no node that runs a replica can be drained: with the plan's replicas, or
+// undrainable finds the budgets under which no node that runs a replica can be drained: with the plan's replicas, or
 // with those that a rollout goes to. Two budgets over one pod are another way: Kubernetes evicts none then.
-func Undrainable(p plan.Plan, pods Pods, budgets []policyv1.PodDisruptionBudget) []Finding {
-	return undrainable(p, pods, selecting(p.Target.Namespace, pods, budgets))
-}
-
 func undrainable(p plan.Plan, pods Pods, ours []policyv1.PodDisruptionBudget) []Finding {
 	slices.SortFunc(ours, func(a, b policyv1.PodDisruptionBudget) int { return cmp.Compare(a.Name, b.Name) })
 	var found []Finding

@@ -84,11 +84,16 @@ func TestBudgetsThatKeepNodesFromBeingDrained(t *testing.T) {
 				", and Kubernetes evicts no pod that has more than one: no node that runs one can be drained; keep one of them"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Undrainable(test.plan, Pods{Labels: podLabels(), Count: test.pods}, test.budgets)); diff != "" {
+			if diff := cmp.Diff(test.want, among(test.plan, Pods{Labels: podLabels(), Count: test.pods}, test.budgets)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// among are those of some budgets under which no node can be drained.
+func among(p plan.Plan, pods Pods, budgets []policyv1.PodDisruptionBudget) []Finding {
+	return undrainable(p, pods, selecting(p.Target.Namespace, pods, budgets))
 }
 
 // TestABudgetBlocksWhereNoPodIsSpared holds the roundings against whole numbers: a share of pods is compared without
@@ -109,7 +114,7 @@ func TestABudgetBlocksWhereNoPodIsSpared(t *testing.T) {
 		} {
 			c.spec.Selector = &metav1.LabelSelector{}
 			b := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "a"}, Spec: c.spec}
-			if got := len(Undrainable(planOf(replicas), Pods{Count: replicas}, []policyv1.PodDisruptionBudget{b})) > 0; got != c.want {
+			if got := len(among(planOf(replicas), Pods{Count: replicas}, []policyv1.PodDisruptionBudget{b})) > 0; got != c.want {
 				t.Fatalf("%s %d of %d replicas: blocks is %t, want %t", c.what, value, replicas, got, c.want)
 			}
 		}

@@ -163,39 +163,51 @@ func findProblem(out outcome.Outcome, kind string) problem.Problem {
 	return problem.Problem{}
 }
 
-// One Secret that nobody can write keeps a dead replica's clusters waiting no longer than none does.
+// TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting: in each mode it keeps a dead replica's clusters waiting no longer than none does.
 func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
-	for name, change := range map[string]func(*discover.Secret){
-		"unmanaged, beyond the replicas": func(s *discover.Secret) {
-			s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
-		},
-		"unmanaged, without a shard": func(s *discover.Secret) { s.Unmanaged = true },
-		"immutable, beyond the replicas": func(s *discover.Secret) {
-			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
+	beyond := discover.ShardValue{State: discover.ShardValid, N: 99}
+	for name, change := range map[string]func(*liveWorld, *discover.Secret){
+		"none":                               nil,
+		"unmanaged, beyond the replicas":     func(_ *liveWorld, s *discover.Secret) { s.Unmanaged, s.Shard = true, beyond },
+		"unmanaged, without a shard":         func(_ *liveWorld, s *discover.Secret) { s.Unmanaged = true },
+		"immutable, beyond the replicas":     func(_ *liveWorld, s *discover.Secret) { s.Immutable, s.Shard = true, beyond },
+		"being deleted, beyond the replicas": func(_ *liveWorld, s *discover.Secret) { s.Deleting, s.Shard = true, beyond },
+		"denied by a policy, beyond the replicas": func(w *liveWorld, s *discover.Secret) {
+			s.Shard, w.in.Barred = beyond, map[string]string{s.Name: "a policy refuses it"}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := undecided(t, skewed(12)...)
-			for range 30 {
-				w.step(time.Minute)
-			}
-			w.add("zz", 0)
-			change(w.secret("zz"))
-			for range 10 {
-				w.step(time.Minute)
-			}
-			if findProblem(w.last, "LiveNotReady").Kind == "" {
-				t.Errorf("nobody is told of the Secret: %v", problems(w.last))
-			}
-			w.down[2] = true
-			minutes := 0
-			for ; len(w.on(2)) > 0 && minutes < 60; minutes++ {
-				w.step(time.Minute)
-			}
-			if minutes > 7 {
-				t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
-			}
-		})
+		for mode, r := range map[string]config.Rollout{plan.ModeLive: config.Default().Rollout,
+			plan.ModeDefault: {Default: &config.DefaultRollout{}}, plan.ModeX0Y: {X0Y: &config.X0YRollout{}}} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				w := undecided(t, skewed(12)...)
+				r.StageTimeout = w.in.Config.Rollout.StageTimeout
+				w.in.Config.Rollout = r
+				for range 30 {
+					w.step(time.Minute)
+				}
+				if change != nil {
+					w.add("zz", 0)
+					change(w, w.secret("zz"))
+				}
+				for range 10 {
+					w.step(time.Minute)
+				}
+				if told := findProblem(w.last, "LiveNotReady").Kind != ""; told != (change != nil && mode == plan.ModeLive) {
+					t.Errorf("people are told of the Secret: %t, %v", told, problems(w.last))
+				}
+				w.down[2] = true
+				minutes := 0
+				for ; len(w.on(2)) > 0 && minutes < 60; minutes++ {
+					w.step(time.Minute)
+				}
+				if minutes > 7 {
+					t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
+				}
+				if zz := w.secret("zz"); change != nil && !zz.Unmanaged && zz.Shard != beyond {
+					t.Errorf("the Secret was written: %+v", zz.Shard)
+				}
+			})
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type Request struct {
 	Shut        []int           // others that receive nothing now, and keep what they have
 	Budget      int             // servers that may leave cordoned replicas now
 	Rescue      int             // servers that may leave an unwell one now, beyond what the others take on freely
+	Whole       int             // of those, what waits for the whole budget: moved by a failover within a day, or without memory elsewhere
 	Again       map[string]bool // clusters that a failover moved within a day
 	Last        Last
 }
@@ -77,7 +78,8 @@ type Evacuation struct {
 //
 // What is on a replica that does not work waits for no budget, for nobody reconciles it, as long as it fits the
 // capacity or a quarter more than the others carried when that began, and the memory, and once a day: a cluster that its replicas die
-// of would take half of the fleet along each hour. At least one an hour goes. A replica that works again, though it is
+// of would take half of the fleet along each hour. What the others do not take on freely waits for the rates' share of each hour;
+// what was failed over within a day, and what no other replica has the memory for, waits for the whole budget. At least one an hour goes. A replica that works again, though it is
 // unwell, has its clusters: they wait for the budget. Where that is too small, those that fit the capacity come first,
 // the heaviest first; then, of those beyond it, the lightest first, for they do the least harm, and what carries
 // nothing comes last. The rest waits. Nothing ever brings a cluster back but balance.
@@ -95,7 +97,7 @@ func Evacuate(r Request, now time.Time) Evacuation {
 	if replica, ok := e.next(now); ok {
 		e.failOver(replica, now)
 	}
-	_, later := e.empty(e.cordoned, r.Budget, func() func(unit) bool { return func(unit) bool { return true } })
+	_, later := e.empty(e.cordoned, room{r.Budget, r.Budget}, func() func(unit) bool { return func(unit) bool { return true } })
 	e.waits(e.cordoned, later)
 	e.overloads()
 	return e.out
@@ -103,13 +105,14 @@ func Evacuate(r Request, now time.Time) Evacuation {
 
 // failOver empties an unwell replica.
 func (e *evacuation) failOver(replica int, now time.Time) {
-	last, left := e.Last, e.Rescue
+	last, left := e.Last, room{e.Rescue, e.Whole}
 	if !e.within(now, replica) {
-		last, left = Last{Replica: replica, At: now, Carried: e.carried()}, max(left, 1)
+		last, left = Last{Replica: replica, At: now, Carried: e.carried()}, room{max(left.all, 1), max(left.whole, 1)}
 	}
 	freely := last.Carried
 	if last.Worked = e.Works[replica]; last.Worked {
-		freely, left = nil, min(e.Rescue, e.Budget)
+		budget := min(e.Whole, e.Budget)
+		freely, left = nil, room{budget, budget}
 	}
 	var later []unit
 	if e.out.FailedOver, later = e.empty([]int{replica}, left, func() func(unit) bool { return e.beyond(freely) }); e.out.FailedOver > 0 {
@@ -136,14 +139,22 @@ func (e *evacuation) beyond(carried []plan.Load) func(unit) bool {
 		loads[u.To] += min(u.Load, math.MaxInt64/4)
 		freely := u.Fits && carried != nil
 		if u.To < len(carried) && carried[u.To] > 0 && !u.Starves { // without loads nobody knows what a replica bears
-			freely = freely || loads[u.To] <= carried[u.To]+carried[u.To]/100*takesOn
+			freely = freely || loads[u.To] <= carried[u.To]+share(carried[u.To])
 		}
-		again := slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
-		if again || !freely {
+		waits := e.asksWhole(u) || !freely
+		if waits {
 			loads[u.To] -= min(u.Load, math.MaxInt64/4)
 		}
-		return again || !freely
+		return waits
 	}
+}
+
+// share is what a replica takes on freely beside what it carries: to the last unit, or of four equal clusters' replica no fifth fits.
+func share(carried plan.Load) plan.Load { return carried/100*takesOn + carried%100*takesOn/100 }
+
+// asksWhole reports whether a unit waits for the whole budget: replicas may die of it, one after the other.
+func (e *evacuation) asksWhole(u unit) bool {
+	return u.Starves || slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
 }
 
 // evacuation is the state of one: what replicas carry, and which clusters belong together.

@@ -27,7 +27,7 @@ func rows(replicas int, clusters map[string]plan.Row) plan.Plan {
 func units(index float64) plan.Load { return plan.Load(index * float64(plan.LoadUnit)) }
 
 func request(p plan.Plan, change ...func(*Request)) Request {
-	r := Request{View: plan.NewView(p, nil), Capacity: units(10), Budget: math.MaxInt, Rescue: math.MaxInt}
+	r := Request{View: plan.NewView(p, nil), Capacity: units(10), Budget: math.MaxInt, Rescue: math.MaxInt, Whole: math.MaxInt}
 	for _, c := range change {
 		c(&r)
 	}
@@ -38,7 +38,7 @@ func unwell(replicas ...int) func(*Request)   { return func(r *Request) { r.Unwe
 func cordoned(replicas ...int) func(*Request) { return func(r *Request) { r.Cordoned = replicas } }
 func shut(replicas ...int) func(*Request)     { return func(r *Request) { r.Shut = replicas } }
 func budget(n int) func(*Request)             { return func(r *Request) { r.Budget = n } }
-func rescue(n int) func(*Request)             { return func(r *Request) { r.Rescue = n } }
+func rescue(n int) func(*Request)             { return func(r *Request) { r.Rescue, r.Whole = n, n } }
 func capacity(c float64) func(*Request)       { return func(r *Request) { r.Capacity = units(c) } }
 func memory(has plan.Bytes, takes map[string]plan.Bytes) func(*Request) {
 	return func(r *Request) { r.Memory, r.Bytes = has, takes }
@@ -219,6 +219,31 @@ func TestWhereClustersGo(t *testing.T) {
 			r.Again = map[string]bool{"e": true, "f": true}
 		}), Evacuation{Moves: map[string]int{"e": 1, "g": 1}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)},
 			Notes: []Note{{BudgetWaits, "f", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "f"`}}}},
+		"a quarter is one more of four equal ones, to the last unit": {request(rows(2, map[string]plan.Row{"a": {Replica: 1}, "b": {Replica: 1}, "c": {Replica: 1}, "d": {Replica: 1}, "e": {}, "f": {}}),
+			unwell(0), capacity(0), last(0, -5), rescue(0), func(r *Request) {
+				r.Loads = map[string]plan.Load{}
+				for name := range r.View.Plan.Clusters {
+					r.Loads[name] = 16666667
+				}
+				r.Last.Carried = []plan.Load{33333334, 66666668}
+			}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 0, At: at(-5)},
+			Notes: []Note{{BudgetWaits, "f", 0, `1 cluster of replica 0, which is unwell, waits for the move budget, the first is "f"`}}}},
+		"a day's budget that is spent holds up alone what a failover moved within that day": {request(four(), unwell(3), capacity(1), last(3, -5), again("e"), func(r *Request) {
+			r.Rescue, r.Whole = 3, 0
+		}), Evacuation{Moves: map[string]int{"f": 2, "g": 1}, FailedOver: 2, Last: Last{Replica: 3, At: at(-5)},
+			Notes: []Note{
+				{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`},
+				{BeyondCapacity, "", 1, "replica 1 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
+				{BeyondCapacity, "", 2, "replica 2 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
+			}}},
+		"and what no other replica has the memory for": {request(four(), unwell(3), capacity(1), last(3, -5),
+			memory(10, map[string]plan.Bytes{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 11, "g": 1}), func(r *Request) { r.Rescue, r.Whole = 3, 0 }),
+			Evacuation{Moves: map[string]int{"e": 2, "g": 1}, FailedOver: 2, Last: Last{Replica: 3, At: at(-5)},
+				Notes: []Note{
+					{BudgetWaits, "f", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "f"`},
+					{BeyondCapacity, "", 1, "replica 1 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
+					{BeyondCapacity, "", 2, "replica 2 goes to load 7, beyond the capacity of 1: no other replica has room for what leaves"},
+				}}},
 		"an unwell replica's clusters take nothing of the budget for cordoned ones": {request(four(), unwell(1), cordoned(3, 2), budget(1)),
 			Evacuation{Moves: map[string]int{"c": 0, "g": 0}, FailedOver: 1, Last: Last{Replica: 1, At: at(0)},
 				Notes: []Note{

@@ -86,8 +86,22 @@ type unit struct {
 	group *group
 }
 
+// room is how many servers may go of those that are limited, and how many of them ask for the whole budget.
+type room struct{ all, whole int }
+
+// take reports whether there is room for a unit of so many servers, and takes it: the last one that goes may be larger.
+func (r *room) take(servers int, whole bool) bool {
+	if r.all <= 0 || whole && r.whole <= 0 {
+		return false
+	}
+	if r.all -= servers; whole {
+		r.whole -= servers
+	}
+	return true
+}
+
 // empty moves what the budget allows off those replicas, and answers how many clusters, and what waits.
-func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bool) (moved int, later []unit) {
+func (e *evacuation) empty(replicas []int, left room, limits func() func(unit) bool) (moved int, later []unit) {
 	units := e.uncrowded(e.units(replicas))
 	slices.SortFunc(units, sooner)
 	now, later := e.choose(units, left, limits(), false)
@@ -98,7 +112,7 @@ func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bo
 	}
 	if anew := slices.Clone(now); len(later) > 0 { // what waits takes no room
 		e.place(anew)
-		if e.asks(anew, limits()) <= left {
+		if asked := e.asks(anew, limits()); asked.all <= left.all && asked.whole <= left.whole {
 			now = anew
 		}
 	}
@@ -111,13 +125,12 @@ func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bo
 
 // choose answers which units move now and which wait; elsewhere: what is limited goes to another replica that takes it on
 // freely, if there is one.
-func (e *evacuation) choose(units []unit, left int, limited func(unit) bool, elsewhere bool) (now, later []unit) {
+func (e *evacuation) choose(units []unit, left room, limited func(unit) bool, elsewhere bool) (now, later []unit) {
 	loads, bins := e.carried(), slices.Clone(e.bins) // with what moves now
 	for _, u := range units {
 		switch {
 		case !limited(u), elsewhere && e.elsewhere(&u, loads, bins, limited):
-		case left > 0:
-			left -= e.servers(u)
+		case left.take(e.servers(u), e.asksWhole(u)):
 		default:
 			later = append(later, u)
 			continue
@@ -212,10 +225,13 @@ func quoted(groups []string) string {
 }
 
 // asks is how many moves of those the budget has to have room for.
-func (e *evacuation) asks(units []unit, limited func(unit) bool) (n int) {
+func (e *evacuation) asks(units []unit, limited func(unit) bool) (n room) {
 	for _, u := range slices.SortedFunc(slices.Values(units), sooner) {
-		if limited(u) {
-			n += e.servers(u)
+		if !limited(u) {
+			continue
+		}
+		if n.all += e.servers(u); e.asksWhole(u) {
+			n.whole += e.servers(u)
 		}
 	}
 	return n

@@ -49,6 +49,7 @@ func drawRequest(t *rapid.T) Request {
 	r.Unwell, r.Cordoned, r.Shut = replicas.Draw(t, "unwell"), replicas.Draw(t, "cordoned"), replicas.Draw(t, "shut")
 	r.Capacity, r.Budget = units(float64(rapid.IntRange(0, 40).Draw(t, "capacity"))), rapid.IntRange(-3, 30).Draw(t, "budget")
 	r.Rescue = rapid.IntRange(-3, 30).Draw(t, "rescue")
+	r.Whole = min(r.Rescue, rapid.IntRange(-3, 30).Draw(t, "whole"))
 	r.MaxClusters = rapid.IntRange(0, 9).Draw(t, "most clusters")
 	if rapid.Bool().Draw(t, "failed over before") {
 		r.Last = Last{Replica: rapid.IntRange(0, 7).Draw(t, "last"), At: at(float64(rapid.IntRange(-120, 60).Draw(t, "minute")))}

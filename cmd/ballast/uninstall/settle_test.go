@@ -2,8 +2,10 @@ package uninstall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +26,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/conflicts"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // leading is a namespace in which x0y has stopped every replica, and a planner that ends that as soon as it is frozen, with as
@@ -284,6 +288,56 @@ func TestOnlyItsOwnFreezeEnds(t *testing.T) {
 		if diff := cmp.Diff(want, cm.Annotations, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("frozen for %q, left (-want +got):\n%s", reason, diff)
 		}
+	}
+}
+
+// TestPoliciesThatAreDeletedHoldForAMoment: the history is the planner's by them, and a plan that is kept must not stay without
+// enforcement for it.
+func TestPoliciesThatAreDeletedHoldForAMoment(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "ballast-history", errors.New("what is in ballast-history is the planner's alone"))
+	for name, test := range map[string]struct {
+		refusals int
+		tries    int
+		words    []byte // that the history has in the end
+		says     string
+	}{
+		"they are gone": {0, 1, nil, ""},
+		"they hold":     {2, 3, nil, ""},
+		"they stay":     {math.MaxInt, 0, []byte("x"), "what is in ballast-history is the planner's alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &options{plan: "ballast-plan", history: "ballast-history", every: time.Millisecond}
+			o.cluster.Namespace = "argocd"
+			site, tries := stoppedSite(t, 4, 4, "argocd").(client.WithWatch), 0
+			fixture.MustDo(t, site.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: o.history},
+				BinaryData: map[string][]byte{store.PartWords: []byte("x")}}))
+			fixture.MustDo(t, o.breakGlass(t.Context(), site))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c := interceptor.NewClient(site, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if object.GetName() != o.history {
+					return c.Patch(context.WithoutCancel(ctx), object, patch, opts...)
+				}
+				if tries++; tries > test.refusals {
+					return c.Patch(ctx, object, patch, opts...)
+				}
+				if test.tries == 0 && tries == 3 {
+					cancel() // as after 15 s
+				}
+				return forbidden
+			}})
+			err := o.endBreakGlass(ctx, c)
+			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
+				t.Errorf("it ends with %v, want %q", err, test.says)
+			}
+			var kept, history corev1.ConfigMap
+			fixture.MustDo(t, site.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: o.plan}, &kept))
+			fixture.MustDo(t, site.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: o.history}, &history))
+			glass, stays := kept.Annotations[plan.AnnotationEnforcement]
+			if words := history.BinaryData[store.PartWords]; stays || string(words) != string(test.words) || test.tries > 0 && tries != test.tries {
+				t.Errorf("after %d tries enforcement is %q (%t), and the history has %q; want %d tries, no annotation and %q", tries, glass, stays, words, test.tries, test.words)
+			}
+		})
 	}
 }
 

@@ -314,12 +314,30 @@ func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
 	if err := o.thaw(ctx, c); err != nil {
 		return err
 	}
-	// The history has this installation's break-glass, freeze and pins, too, for a plan that somebody deletes.
+	// A history that cannot be written leaves no plan under which nothing is enforced.
+	return errors.Join(o.forgetWords(ctx, c), o.enforcement(ctx, c, nil))
+}
+
+// refuses is for how long the API server may go by admission policies that were deleted: it reads them anew each second.
+const refuses = 15 * time.Second
+
+// forgetWords takes this installation's break-glass, freeze and pins out of the history, which has them for a plan that somebody
+// deletes. The policies, which were deleted a moment ago, leave the history to the planner.
+func (o *options) forgetWords(ctx context.Context, c client.Client) error {
 	history := store.New(store.Options{Client: c, Namespace: o.cluster.Namespace, History: o.history})
-	if err := history.ForgetWords(ctx); err != nil {
-		return err
+	var refused error
+	err := wait.PollUntilContextTimeout(ctx, o.every, refuses, true, func(ctx context.Context) (bool, error) {
+		err := history.ForgetWords(ctx)
+		if apierrors.IsForbidden(err) {
+			refused = err
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if refused != nil && wait.Interrupted(err) {
+		return refused
 	}
-	return o.enforcement(ctx, c, nil)
+	return err
 }
 
 // enforcement writes the annotation, or takes it away by nil.

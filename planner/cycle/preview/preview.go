@@ -66,7 +66,7 @@ func PreviewEvacuation(in input.Inputs) failover.Evacuation {
 // the leader's own judgement and the loads of the last decision. The inputs are those of PreviewEvacuation, and have failover.
 func PreviewLoss(in input.Inputs, lost []int, rescue int) failover.Evacuation {
 	r := proposal.Request(Preview(in), lost)
-	r.Rescue = rescue
+	r.Rescue, r.Whole = rescue, rescue
 	return failover.Evacuate(r, in.Now)
 }
 

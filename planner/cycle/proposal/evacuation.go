@@ -99,7 +99,8 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 		working[replica] = standing.Works(s.In.Observed.Pods, replica) || s.Changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
 	}
 	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.Shut(),
-		MaxClusters: s.MostClusters(), Budget: snapshot.BudgetOf(s, change.Drain).Left, Rescue: snapshot.BudgetOf(s, change.Failover).Left,
+		MaxClusters: s.MostClusters(), Budget: snapshot.BudgetOf(s, change.Drain).Left,
+		Rescue: snapshot.RescueOf(s), Whole: snapshot.BudgetOf(s, change.Failover).Left,
 		Last:    s.In.Memory.Changes.Failover,
 		Servers: gathered(s, unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
 	if s.May(gate.Drain) {

@@ -88,6 +88,16 @@ func BudgetOf(s *Snapshot, cause change.Cause) change.Budget {
 	return change.Look(s.Changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.Budget.Of, s.In.Now)
 }
 
+// RescueOf is how many servers may leave a replica that does not work, beyond what the others take on freely: the share of each rate
+// within an hour, whatever its period is. A day's budget that is spent keeps no cluster without an owner.
+func RescueOf(s *Snapshot) int {
+	rates := ledger.RatesOf(s.In)
+	for i := range rates {
+		rates[i].Period = min(rates[i].Period, time.Hour)
+	}
+	return change.Left(s.Changes.Ledger.Before(change.Failover), rates, s.Budget.Of, s.In.Now)
+}
+
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.
 func empties(cause change.Cause) bool { return cause == change.Failover || cause == change.Drain }
 

@@ -34,8 +34,8 @@ type arrival struct {
 }
 
 // receives: of one replica's failover the others take on freely what fits the capacity, or a quarter more than they carried
-// when its hour began. What is beyond that, and what a failover moved within the day, waits for the budget of failovers; one
-// goes all the same.
+// when its hour began. What is beyond that waits for each rate's share of an hour; one goes all the same. What a failover moved within
+// the day waits for the whole budget of failovers (failedOver).
 func (j *judge) receives() {
 	if !j.begins() || j.memory.Changes.Cause != change.Failover {
 		return
@@ -53,7 +53,7 @@ func (j *judge) receives() {
 	}
 	waits := r.beyond(arrivals, carried, j.capacity(loads))
 	for _, rate := range j.Config.Change.Moves.Rate {
-		since, most := now.Add(-time.Duration(rate.Period)), j.share(rate.Percent)
+		since, most := now.Add(-min(time.Duration(rate.Period), time.Hour)), j.share(rate.Percent)
 		before := within(j.budget.moved[change.Failover], since) - within(j.budget.moved[change.Failover], now.Add(-1))
 		if waits > max(1, most-before) {
 			j.fail("of replica %d's failover %d servers go beyond what the others take on freely, beside %d within %s, and %d may; they carried %v",

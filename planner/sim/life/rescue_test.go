@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/input"
 )
 
 // TestADeadReplicaIsEmptiedBesideAnEnvThatIsNotLives: a failover set the env, too, which restarts pods one by one behind the
@@ -92,6 +93,36 @@ func TestHoursOfARescue(t *testing.T) {
 	}
 }
 
+// TestADaysBudgetKeepsNoClusterWithoutAnOwner: of 60 equal clusters 51 are on one of ten replicas, which dies, and are far more than
+// the others take on freely. What is beyond that waits for each hour's share, six servers, and not for the day's, which is spent after two.
+func TestADaysBudgetKeepsNoClusterWithoutAnOwner(t *testing.T) {
+	const most, owners = 7*time.Hour + 10*time.Minute, 186.0
+	loads := map[string]float64{}
+	for name := range loadsOf(1, 60) {
+		loads[name] = 10
+	}
+	l := New(1, configuration(), 10, "10", loads)
+	for i, name := range l.Clusters {
+		if l.Shards[name] = 0; i > 50 {
+			l.Shards[name] = i - 50
+		}
+	}
+	l.Pass(10 * time.Minute)
+	began, hours := l.Now, 0.0
+	l.Broken[0] = true
+	l.Crash(0, false, l.Now)
+	all := l.orphans()
+	for l.orphans() > 0 && l.Now.Sub(began) < 48*time.Hour {
+		hours += float64(l.orphans()) / 60
+		l.Pass(time.Minute)
+	}
+	took := l.Now.Sub(began)
+	t.Logf("%d clusters, the last has an owner after %s, %.1f cluster-hours without one; moves %v", all, took, hours, l.Moves)
+	if all != 51 || took > most || hours > owners {
+		t.Errorf("%d clusters, the last after %s, %.1f cluster-hours; want 51, %s and %.1f at most", all, took, hours, most, owners)
+	}
+}
+
 // orphans is how many clusters have no owner that works.
 func (l *Life) orphans() (n int) {
 	for _, name := range l.Clusters {
@@ -103,31 +134,77 @@ func (l *Life) orphans() (n int) {
 	return n
 }
 
+// equals is a fleet of 60 equal clusters on four replicas. Where it is restless levelling has spent the whole day's budget.
+func equals(t *testing.T, restless bool) *Life {
+	loads := map[string]float64{}
+	for name := range loadsOf(1, 60) {
+		loads[name] = 10
+	}
+	c := configuration()
+	c.Partition, c.Evaluate = voted(time.Hour)
+	l := New(1, c, 4, "4", loads)
+	for hour := range 30 {
+		for i, name := range l.Clusters {
+			if restless {
+				l.Loads[name] = float64(10 + 90*((i+hour/3)%4/3))
+			}
+		}
+		l.Pass(time.Hour)
+	}
+	if spent := l.Moves[change.Balance] >= 15; spent != restless {
+		t.Fatalf("levelling moved %d clusters", l.Moves[change.Balance])
+	}
+	maps.Copy(l.Loads, loads) // nothing is levelled any more
+	return l
+}
+
+// TestHoursOfARollback: what a person goes back to waits for no levelling. Of 60 clusters 15, the budget of a day, are on other replicas
+// in the plan that is gone back to; six go back an hour, whether or not levelling has spent the whole day's budget before.
+func TestHoursOfARollback(t *testing.T) {
+	const most = 2*time.Hour + 30*time.Minute
+	for name, restless := range map[string]bool{"at rest": false, "levelled all day": true} {
+		t.Run(name, func(t *testing.T) {
+			l := equals(t, restless)
+			for l.Plan.Rollout != nil {
+				l.Pass(time.Minute)
+			}
+			back := l.Plan.Clone()
+			for _, name := range slices.Sorted(maps.Keys(back.Clusters))[:15] {
+				row := back.Clusters[name]
+				row.Replica = (row.Replica + 1) % 4
+				back.Clusters[name] = row
+			}
+			left := func() (n int) {
+				for name, row := range back.Clusters {
+					if owners := l.Owners(name); !slices.Equal(owners, []int{row.Replica}) || !l.Working(name) {
+						n++
+					}
+				}
+				return n
+			}
+			began, all, levelled, first := l.Now, left(), l.Moves[change.Balance], time.Duration(0)
+			l.Rollback = &input.Rollback{Revision: back.Revision, Plan: &back}
+			for left() > 0 && l.Now.Sub(began) < 48*time.Hour {
+				if l.Pass(time.Minute); first == 0 && left() < all {
+					first = l.Now.Sub(began)
+				}
+			}
+			took := l.Now.Sub(began)
+			t.Logf("%d clusters went back, the first after %s, the last after %s; moves %v", all, first, took, l.Moves)
+			if all != 15 || took > most || l.Moves[change.Rollback] != 15 || l.Moves[change.Balance] != levelled {
+				t.Errorf("%d clusters took %s with moves %v, want 15 within %s by the rollback alone", all, took, l.Moves, most)
+			}
+		})
+	}
+}
+
 // TestHoursOfAnEvacuation: what a person wants empty waits for no levelling. Of 60 clusters on four replicas 15 leave one, six an hour,
 // whether or not levelling has spent the whole day's budget before.
 func TestHoursOfAnEvacuation(t *testing.T) {
 	const most = 2*time.Hour + 30*time.Minute
 	for name, restless := range map[string]bool{"at rest": false, "levelled all day": true} {
 		t.Run(name, func(t *testing.T) {
-			loads := map[string]float64{}
-			for name := range loadsOf(1, 60) {
-				loads[name] = 10
-			}
-			c := configuration()
-			c.Partition, c.Evaluate = voted(time.Hour)
-			l := New(1, c, 4, "4", loads)
-			for hour := range 30 {
-				for i, name := range l.Clusters {
-					if restless {
-						l.Loads[name] = float64(10 + 90*((i+hour/3)%4/3))
-					}
-				}
-				l.Pass(time.Hour)
-			}
-			if spent := l.Moves[change.Balance] >= 15; spent != restless {
-				t.Fatalf("levelling moved %d clusters", l.Moves[change.Balance])
-			}
-			maps.Copy(l.Loads, loads) // nothing is levelled any more
+			l := equals(t, restless)
 			began := l.Now
 			on := func() (n int) {
 				for _, row := range l.Plan.Clusters {
