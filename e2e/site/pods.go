@@ -101,14 +101,14 @@ func (s *Site) LeaseHolder(ctx context.Context) (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// Known is the plan, if no rollout is under way and every webhook pod has it in force.
+// Known is the plan, if every webhook pod has it in force.
 func (s *Site) Known(ctx context.Context) (*Plan, error) {
 	p, err := s.Plan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if p == nil || p.Rollout != nil {
-		return nil, errors.New("there is no plan, or a rollout is under way")
+	if p == nil {
+		return nil, errors.New("there is no plan")
 	}
 	pods, err := s.Pods(ctx, "webhook")
 	if err != nil {

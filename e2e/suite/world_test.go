@@ -28,7 +28,7 @@ func (w *world) plan(ctx context.Context) site.Plan {
 	return *p
 }
 
-// known is the plan once every webhook answers by it, and no rollout writes the next.
+// known is the plan once every webhook answers by it.
 func (w *world) known(ctx context.Context) (known site.Plan) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
