@@ -30,7 +30,7 @@ func TestTheExamplesRun(t *testing.T) {
 		out, notes, failure := fixture.AsPerson(t, newRootCommand(), "", "", strings.Fields(m[1])[1:]...)
 		want := ""
 		if strings.HasPrefix(m[1], "ballast plan ") {
-			want = "would change: 2 moves" // exit code 2
+			want = "would change: 2 moves, ARGOCD_CONTROLLER_REPLICAS becomes 16 by one restart" // exit code 2
 		}
 		if failure != want {
 			t.Errorf("%s ends with %q, want %q\n%s", m[1], failure, want, notes)

@@ -12,9 +12,6 @@ import (
 	"ballast/planner/store"
 )
 
-// rollbackTo is RollbackTo by the history as the leader knows it.
-func (a *archive) rollbackTo(asked string) *input.Rollback { return RollbackTo(a.history.Plans, asked) }
-
 // RollbackTo reads the annotation by which a person asks for an earlier plan, of those that are kept.
 func RollbackTo(kept []store.Record, asked string) *input.Rollback {
 	if asked == "" {

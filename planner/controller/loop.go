@@ -282,17 +282,9 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 // takeIn takes over what the plan ConfigMap says.
 func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
 	l.archive.keepPlan(snapshot)
-	doc := snapshot.Document
-	in.InForce, in.Last, in.PlanFault = Judge(doc, l.archive.newest())
-	l.judge(doc, in.InForce)
-	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
+	TakeIn(in, snapshot, l.archive.newest(), l.archive.history.Plans)
+	l.judge(snapshot.Document, in.InForce)
 	l.Metrics.ObservePlanFault(in.PlanFault)
-	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.archive.rollbackTo(doc.Rollback)
-	in.Rebase = doc.Rebase
-	if !snapshot.Exists() {
-		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
-	}
-	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 }
 
 // gather is the I/O before a decision.

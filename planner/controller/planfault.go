@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -16,6 +17,19 @@ func Judge(doc plan.Document, newest *plan.Plan) (inForce, last *plan.Plan, faul
 		inForce, last = nil, newest
 	}
 	return inForce, last, planFault(doc, inForce)
+}
+
+// TakeIn takes over what the plan ConfigMap says, judged by the newest plan that is known and the plans that a person may go back to. It
+// is the same for the leader and for whoever asks what a leader would do.
+func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept []store.Record) {
+	doc := snapshot.Document
+	in.InForce, in.Last, in.PlanFault = Judge(doc, newest)
+	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
+	in.Cordon, in.Tripped, in.Rebase, in.Rollback = doc.Cordon, doc.Tripped, doc.Rebase, RollbackTo(kept, doc.Rollback)
+	if !snapshot.Exists() {
+		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
+	}
+	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 }
 
 // planFault says what is wrong with the plan that was read; empty where it is in force, or there is none.

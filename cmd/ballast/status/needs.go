@@ -23,7 +23,7 @@ func (s *Overview) needs() []string {
 	}
 	add(s.Plan == nil, "there is no plan in force")
 	add(s.Owner != nil, "another installation plans for this workload")
-	add(!s.LookedAt.IsZero() && s.now.Sub(s.LookedAt) > outdated, "no leader has looked for %s", say.Span(s.now.Sub(s.LookedAt)))
+	add(!s.LookedAt.IsZero() && s.now.Sub(s.LookedAt) > status.Outdated, "no leader has looked for %s", say.Span(s.now.Sub(s.LookedAt)))
 	for _, c := range s.Conditions {
 		add(bad(c), "%s is %s: %s", c.Type, c.Status, c.Reason)
 	}
