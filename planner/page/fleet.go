@@ -205,12 +205,12 @@ func (c known) says(pins plan.Pins) string {
 
 // columnsOf are the clusters by replica. One that moves is in the column that it has, and an outline in the one it goes to.
 func columnsOf(s scene) [][]item {
-	columns := make([][]item, s.replicas)
+	columns, values := make([][]item, s.replicas), valuesOf(s.Values)
 	for _, c := range s.clusters {
 		if c.at < 0 || c.at >= s.replicas {
 			continue
 		}
-		it := item{name: c.ID, load: c.load, says: c.says(s.Pins)}
+		it := item{name: c.ID, load: c.load, says: c.says(s.Pins) + values(c.ID)}
 		switch {
 		case c.move != nil && c.move.To != c.at:
 			it.kind = boxLeaving
