@@ -258,14 +258,16 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"no leader": {func(s *seen) { s.said = nil }, []string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; " +
 			"whether it holds the plan is not probed: no leader", "Fault leader: no leader has said yet how things are"}},
 		"a leader that may not be heard": {func(s *seen) { s.said, s.saidErr = nil, forbidden }, []string{
-			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: what the leader says may not be read",
+			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
+				"what the leader says may not be read",
 			"Unknown leader: what the leader says cannot be read"}},
 		"a leader whose words are broken": {func(s *seen) { s.said, s.saidErr = nil, errors.New("no status: {") }, []string{
 			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
 				"what the leader says cannot be read: no status: {",
 			"Unknown leader: what the leader says cannot be read"}},
 		"a leader that says nothing of a probe": {func(s *seen) { s.said.Conditions = s.said.Conditions[:1] }, []string{
-			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not told: the leader says nothing of its probe"}},
+			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not told: " +
+				"the leader says nothing of its probe"}},
 		"a leader that is silent": {func(s *seen) { s.said.LookedAt = noon.Add(-time.Hour) },
 			[]string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known any more: " +
 				"the leader looked last 1h ago", "Fault leader: the leader looked last 1h ago"}},

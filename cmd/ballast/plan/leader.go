@@ -55,7 +55,8 @@ func takeIn(in *input.Inputs, snapshot store.Snapshot, history store.History) {
 	}
 }
 
-// probedBy is whether the webhooks hold the plan, as the leader says that it found them last; nil where it does not say, or has not for long.
+// probedBy is whether the webhooks hold the plan, as the leader says that it found them last; nil where it does not say, or has said
+// nothing for long.
 func probedBy(ctx context.Context, kept *store.Store, now time.Time, progress io.Writer) (*bool, []string) {
 	said, err := kept.ReadStatus(ctx)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 
 // ofWork are the metrics of TestAPlannerAtWorkShowsItsSteps.
 func ofWork() []string {
-	return []string{"ballast_planner_steps_total", "ballast_change_blocked_timestamp_seconds", "ballast_replicas_blocked", "ballast_size_blocked"}
+	return []string{"ballast_planner_steps_total", "ballast_change_blocked_timestamp_seconds",
+		"ballast_replicas_blocked", "ballast_size_blocked"}
 }
 
 // TestAPlannerAtWorkShowsItsSteps: what waits for a write, and for a change that the rules of change keep waiting.
@@ -136,8 +137,8 @@ func steady(t *testing.T, c client.Client) *appsv1.StatefulSet {
 	t.Helper()
 	set := &appsv1.StatefulSet{}
 	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, set))
-	set.Status = appsv1.StatefulSetStatus{ObservedGeneration: set.Generation, Replicas: 2, ReadyReplicas: 2, CurrentReplicas: 2, UpdatedReplicas: 2,
-		CurrentRevision: "one", UpdateRevision: "one"}
+	set.Status = appsv1.StatefulSetStatus{ObservedGeneration: set.Generation, Replicas: 2, ReadyReplicas: 2,
+		CurrentReplicas: 2, UpdatedReplicas: 2, CurrentRevision: "one", UpdateRevision: "one"}
 	fixture.MustDo(t, c.Status().Update(t.Context(), set))
 	return set
 }
@@ -145,7 +146,8 @@ func steady(t *testing.T, c client.Client) *appsv1.StatefulSet {
 // addPod gives a replica its pod, on a node.
 func addPod(t *testing.T, c client.Client, set *appsv1.StatefulSet, replica int, status corev1.PodStatus) {
 	t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: fmt.Sprintf("%s-%d", set.Name, replica), Labels: set.Spec.Template.Labels,
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "argocd", Name: fmt.Sprintf("%s-%d", set.Name, replica), Labels: set.Spec.Template.Labels,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
 		Spec: set.Spec.Template.Spec}
 	pod.Spec.NodeName = "node-a"
@@ -171,7 +173,8 @@ func killed() corev1.PodStatus {
 // isInAWave writes a plan of ballast's own key: a is about to move, the first of two waves.
 func isInAWave(t *testing.T, c client.Client) {
 	t.Helper()
-	st := store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history", Key: store.KeyName("ballast-plan")})
+	st := store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history",
+		Key: store.KeyName("ballast-plan")})
 	fixture.MustDo(t, st.Unseal(t.Context()))
 	before, err := st.Read(t.Context())
 	fixture.MustDo(t, err)

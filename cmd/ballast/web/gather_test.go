@@ -48,7 +48,8 @@ func TestALookReadsWhatThePageShows(t *testing.T) {
 	levels := trend.Trend{}.Take(trend.Level{At: fixture.Noon, Fullest: 3 * plan.LoadUnit, Mean: plan.LoadUnit, Replicas: 3}, "u")
 	part, err := levels.MarshalBinary()
 	fixture.MustDo(t, err)
-	values := measure.LastGood{IDs: []string{"dev"}, Columns: []measure.LastColumn{{ID: "apps", Values: []float64{12}, At: []int64{fixture.Noon.Unix()}, Measured: []bool{true}}}}
+	values := measure.LastGood{IDs: []string{"dev"}, Columns: []measure.LastColumn{
+		{ID: "apps", Values: []float64{12}, At: []int64{fixture.Noon.Unix()}, Measured: []bool{true}}}}
 	history.Parts, _ = memory.Memory{LastGood: values}.Parts(map[string][]byte{trend.HistoryPart: part})
 	_, err = kept.WriteHistory(t.Context(), history, fixture.Noon)
 	fixture.MustDo(t, err)

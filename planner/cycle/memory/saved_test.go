@@ -67,7 +67,8 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 
 // TestMeasuredIsWhatTheLeaderKept: the last good values, none of a history without them, and an error of what is no such part.
 func TestMeasuredIsWhatTheLeaderKept(t *testing.T) {
-	want := measure.LastGood{IDs: []string{"a"}, Columns: []measure.LastColumn{{ID: "apps", Values: []float64{3}, At: []int64{1700000000}, Measured: []bool{true}}}}
+	want := measure.LastGood{IDs: []string{"a"}, Columns: []measure.LastColumn{
+		{ID: "apps", Values: []float64{3}, At: []int64{1700000000}, Measured: []bool{true}}}}
 	parts, stale := Memory{LastGood: want}.Parts(nil)
 	if len(stale) > 0 {
 		t.Fatal(stale)
