@@ -444,8 +444,8 @@ func TestABoxSaysWhatWasMeasured(t *testing.T) {
 			"; apps 0.1235, objects 1235000, as of 2026-11-20 03:11:40 UTC"},
 		"a name of another's": {[]measure.LastColumn{of("<b>\x1b", 1e21, at)},
 			"; <b>\\u001b 1000000000000000000000, as of 2026-11-20 03:12:40 UTC"},
-		"thirteen":            {many, wants + "1 more, as of 2026-11-20 03:12:40 UTC"},
-		"short columns":       {[]measure.LastColumn{{ID: "apps", Values: []float64{1}, At: []int64{at}}}, ""},
+		"thirteen":      {many, wants + "1 more, as of 2026-11-20 03:12:40 UTC"},
+		"short columns": {[]measure.LastColumn{{ID: "apps", Values: []float64{1}, At: []int64{at}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := atRest()

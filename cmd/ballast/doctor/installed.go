@@ -110,7 +110,7 @@ func (s *seen) probed() *Finding {
 	case e.Reason == status.NotHeld && s.said.Old(s.now):
 		return &Finding{Result: Warning,
 			Message: "the leader, which looked last " + s.age() + " ago, found that it does not hold the plan: " + e.Message,
-			Mend: s.kubectl("get pods -l app.kubernetes.io/name=ballast", nil) + ": while no planner leads none probes it anew"}
+			Mend:    s.kubectl("get pods -l app.kubernetes.io/name=ballast", nil) + ": while no planner leads none probes it anew"}
 	case e.Reason == status.NotHeld:
 		return &Finding{Result: Fault, Message: "the leader's probe finds since " + e.LastTransitionTime.UTC().Format(time.RFC3339) +
 			" that it does not hold the plan: " + e.Message,
