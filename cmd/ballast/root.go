@@ -10,6 +10,7 @@ import (
 	"ballast/cmd/ballast/config"
 	"ballast/cmd/ballast/doctor"
 	"ballast/cmd/ballast/evacuate"
+	"ballast/cmd/ballast/explain"
 	"ballast/cmd/ballast/freeze"
 	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/planner"
@@ -37,7 +38,7 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), doctor.NewCommand(), whatif.NewCommand(), calibrate.NewCommand(), replay.NewCommand(),
+	root.AddCommand(plan.NewCommand(), explain.NewCommand(), doctor.NewCommand(), whatif.NewCommand(), calibrate.NewCommand(), replay.NewCommand(),
 		status.NewCommand(), watch.NewCommand(),
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -195,7 +195,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	}
 	// Argo CD's legacy algorithm, by the UIDs of this fleet's own Secrets.
 	want := map[string]int{}
-	in, w, err := controller.Look(b.ctx, b.client, b.config, discover.Known{}, nil)
+	in, w, err := gather.Look(b.ctx, b.client, b.config, discover.Known{}, nil)
 	b.must(err)
 	fleet := standing.Fleet(input.Inputs{Discovered: in})
 	for i, owner := range sharding.Owners(fleet.Clusters, sharding.Legacy, 3, nil) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ballast/e2e/demo/screen"
 	"ballast/e2e/fleet"
 	"ballast/e2e/site"
 )
@@ -24,15 +25,15 @@ func (s *story) bars() {
 	}
 	rows := [][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(shares)) {
-		style := green
+		style := screen.Green
 		if shares[pod]*float64(len(shares)) > level {
-			style = yellow
+			style = screen.Yellow
 		}
 		// Every bar has a colour of as many bytes, so that the columns stay aligned.
-		rows = append(rows, []string{ordinal(pod), s.out.paint(style, bar(shares[pod], most)), percent(shares[pod]), plural(counts[pod], "cluster")})
+		rows = append(rows, []string{ordinal(pod), s.out.Paint(style, screen.Bar(shares[pod], most)), percent(shares[pod]), plural(counts[pod], "cluster")})
 	}
-	s.out.table(append([][]string{{"REPLICA", "SHARE OF THE WORK", "", ""}}, rows...))
-	s.out.say("max load over ideal: %.2f", s.imbalance())
+	s.out.Table(append([][]string{{"REPLICA", "SHARE OF THE WORK", "", ""}}, rows...))
+	s.out.Say("max load over ideal: %.2f", s.imbalance())
 }
 
 // shares are each replica's part of the work and how many clusters it owns.

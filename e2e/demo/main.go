@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"ballast/e2e/demo/screen"
 )
 
 // Exit codes: 1 a step did not do what it says, 130 interrupted, as shells have it.
@@ -27,7 +29,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "the fleet's seed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, newScreen(os.Stdout), *seed, *keep)
+	err := run(ctx, screen.New(os.Stdout), *seed, *keep)
 	stop()
 	switch {
 	case err == nil:
@@ -43,7 +45,7 @@ func main() {
 var errInterrupted = errors.New("interrupted")
 
 // run tells the story and ends what it started, however it ends. The files of a story that failed are kept.
-func run(ctx context.Context, out *screen, seed uint64, keep bool) error {
+func run(ctx context.Context, out *screen.Screen, seed uint64, keep bool) error {
 	dir, err := os.MkdirTemp("", "ballast-demo-")
 	if err != nil {
 		return fmt.Errorf("making the demo's folder: %w", err)
@@ -55,7 +57,7 @@ func run(ctx context.Context, out *screen, seed uint64, keep bool) error {
 	}
 	interrupted := err != nil && ctx.Err() != nil
 	if s.site != nil {
-		stop := out.ticking(func() string { return "stopping every process" })
+		stop := out.Ticking(func() string { return "stopping every process" })
 		if s.second != nil {
 			s.second.Stop()
 		}

@@ -60,11 +60,11 @@ func (s *story) audit(ctx context.Context) error {
 func (s *story) ballastAudit(ctx context.Context, show bool, args ...string) (stdout string, err error) {
 	log := s.site.Plane.AuditLogPath()
 	if show {
-		s.out.command("ballast audit " + quote(append(slices.Clone(args), filepath.Base(log))))
+		s.out.Command("ballast audit " + quote(append(slices.Clone(args), filepath.Base(log))))
 	}
 	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, append(append([]string{"audit"}, args...), log)...)
 	if show {
-		s.out.seen(stdout + stderr)
+		s.out.Seen(stdout + stderr)
 	}
 	return stdout, err
 }

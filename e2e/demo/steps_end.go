@@ -17,7 +17,7 @@ func (s *story) quiet(ctx context.Context) error {
 	const step, needed, calm = 5 * time.Minute, time.Minute, 30 * time.Second
 	var version string
 	var since time.Time
-	return s.out.busy("the new clusters are measured, and nothing is left to level out", func() error {
+	return s.out.Busy("the new clusters are measured, and nothing is left to level out", func() error {
 		limited, cancel := context.WithTimeout(ctx, 4*time.Minute)
 		defer cancel()
 		return site.Poll(limited, func(ctx context.Context) error {
@@ -66,9 +66,9 @@ func (s *story) leaderKilled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.command(fmt.Sprintf("kill -9 %d   # %s, which leads, and again as often as it restarts", s.site.Plane.PodPID(s.site.Fleet.Namespace, pod), pod))
+	s.out.Command(fmt.Sprintf("kill -9 %d   # %s, which leads, and again as often as it restarts", s.site.Plane.PodPID(s.site.Fleet.Namespace, pod), pod))
 	var leader string
-	if err := s.out.busy("the other planner waits for the lease to run out", func() error {
+	if err := s.out.Busy("the other planner waits for the lease to run out", func() error {
 		limited, cancel := context.WithTimeout(ctx, 60*time.Second)
 		defer cancel()
 		leader, err = s.site.Crash(limited, pod)
@@ -87,7 +87,7 @@ func (s *story) leaderKilled(ctx context.Context) error {
 		return err
 	}
 	// Within the first cycle of the new leader anything that it sees differently would move.
-	if err := s.out.busy("the new leader's first cycles", func() error { return pause(ctx, 12*time.Second) }); err != nil {
+	if err := s.out.Busy("the new leader's first cycles", func() error { return pause(ctx, 12*time.Second) }); err != nil {
 		return err
 	}
 	after, err := s.plan(ctx)
@@ -106,7 +106,7 @@ func (s *story) leaderKilled(ctx context.Context) error {
 
 // status is how a person asks how things are.
 func (s *story) status(ctx context.Context) error {
-	s.out.command("ballast status")
+	s.out.Command("ballast status")
 	var stdout, stderr string
 	// What is measured meanwhile may be levelled out just now: a busy machine takes longer than quiet waits for.
 	err := s.holds(ctx, 60*time.Second, "nothing differs from the plan", func(ctx context.Context) (err error) {
@@ -116,7 +116,7 @@ func (s *story) status(ctx context.Context) error {
 		}
 		return err
 	})
-	s.out.seen(stderr + stdout)
+	s.out.Seen(stderr + stdout)
 	return err
 }
 

@@ -52,7 +52,7 @@ func (s *story) live(ctx context.Context) error {
 
 func (s *story) buildArgoCD(ctx context.Context) (argocd assets.ArgoCD, err error) {
 	now := &lastLine{text: "looking for Argo CD's application-controller in the build cache"}
-	stop := s.out.ticking(now.String)
+	stop := s.out.Ticking(now.String)
 	argocd, err = assets.BuildArgoCD(ctx, now)
 	stop(err == nil)
 	return argocd, err
@@ -68,7 +68,7 @@ func (s *story) startLive(ctx context.Context, argocd assets.ArgoCD) (w *gaps.Si
 	if err != nil {
 		return nil, fmt.Errorf("making the second plane's log: %w", err)
 	}
-	err = s.out.busy(fmt.Sprintf("another control plane, %d application-controllers of Argo CD v3.2.11, %d clusters", liveBefore, liveClusters), func() error {
+	err = s.out.Busy(fmt.Sprintf("another control plane, %d application-controllers of Argo CD v3.2.11, %d clusters", liveBefore, liveClusters), func() error {
 		w, err = gaps.Start(context.WithoutCancel(ctx), gaps.Options{Binaries: s.binaries, ArgoCD: argocd, Ballast: s.ballast(),
 			Replicas: liveBefore, ControllerReplicas: liveBefore, Clusters: liveClusters, Requests: requests(liveApps), Dir: dir, Log: log})
 		return err
@@ -76,7 +76,7 @@ func (s *story) startLive(ctx context.Context, argocd assets.ArgoCD) (w *gaps.Si
 	if err != nil {
 		return w, err
 	}
-	return w, s.out.busy("its cert-manager and Prometheus", func() error {
+	return w, s.out.Busy("its cert-manager and Prometheus", func() error {
 		return errors.Join(w.Plane.StartCertManager(ctx), w.Monitor(ctx))
 	})
 }
@@ -103,8 +103,8 @@ func (s *story) adopt(ctx context.Context, w *gaps.Site) error {
 	if err != nil {
 		return err
 	}
-	s.out.say("ballast is installed, with rollout: {live: {}} and %d replicas", liveBefore)
-	if err := s.out.busy("ballast from its manifests", func() error { return w.InstallBallast(ctx, liveConfig(w, liveBefore)) }); err != nil {
+	s.out.Say("ballast is installed, with rollout: {live: {}} and %d replicas", liveBefore)
+	if err := s.out.Busy("ballast from its manifests", func() error { return w.InstallBallast(ctx, liveConfig(w, liveBefore)) }); err != nil {
 		return err
 	}
 	err = s.holds(ctx, 3*time.Minute, fmt.Sprintf("the one restart: %s is %s from now on", fleet.ReplicasEnv, liveEnv), func(ctx context.Context) error {
@@ -170,7 +170,7 @@ func (s *story) grow(ctx context.Context, w *gaps.Site) error {
 		return err
 	}
 	asked := time.Now()
-	s.out.say("partition.replicas: %d instead of %d", liveAfter, liveBefore)
+	s.out.Say("partition.replicas: %d instead of %d", liveAfter, liveBefore)
 	if err := w.Configure(ctx, liveConfig(w, liveAfter)); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (s *story) measured(tl timeline.Timeline, before, after map[string]string) 
 			rows = append(rows, []string{a.Cluster, a.Moves[0].From, a.Moves[0].To, a.Moves[0].Gap.Round(time.Millisecond).String()})
 		}
 	}
-	s.out.table(rows)
+	s.out.Table(rows)
 	switch {
 	case len(without) == 0:
 		return errors.New("no cluster moved to the new replica")

@@ -67,7 +67,7 @@ func (s *story) applyEnv(ctx context.Context, p *site.Plan) error {
 	if err != nil {
 		return err
 	}
-	s.out.print("", "  argocd.yaml has replicas: "+strconv.Itoa(s.site.Fleet.Replicas)+" and "+fleet.ReplicasEnv+": \"1\"")
+	s.out.Print("", "  argocd.yaml has replicas: "+strconv.Itoa(s.site.Fleet.Replicas)+" and "+fleet.ReplicasEnv+": \"1\"")
 	warnings, err := s.kubectl(ctx, "apply", "-f", "argocd.yaml")
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *story) newClusters(ctx context.Context) error {
 	if err := s.file("new-clusters.yaml", secrets...); err != nil {
 		return err
 	}
-	s.out.print("", "  new-clusters.yaml has "+strings.Join(names, ", ")+"; no shard in any of them")
+	s.out.Print("", "  new-clusters.yaml has "+strings.Join(names, ", ")+"; no shard in any of them")
 	if _, err := s.kubectl(ctx, "create", "-f", "new-clusters.yaml"); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *story) newClusters(ctx context.Context) error {
 		}
 		rows = append(rows, []string{name, shards[name]})
 	}
-	s.out.table(rows)
+	s.out.Table(rows)
 	s.passed("each has a shard from its first moment")
 	if err := s.holds(ctx, 40*time.Second, "the planner takes them into the plan where they are", func(ctx context.Context) error {
 		p, err := s.plan(ctx)

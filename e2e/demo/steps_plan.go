@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"ballast/e2e/demo/screen"
 	"ballast/e2e/fleet"
 	"ballast/e2e/site"
 )
@@ -23,7 +24,7 @@ import (
 func (s *story) aFleet(ctx context.Context) error {
 	f := s.site.Fleet
 	total := f.Total()
-	s.out.say("%d cluster Secrets and an implicit in-cluster; %d Applications, %d objects, %d events a minute.",
+	s.out.Say("%d cluster Secrets and an implicit in-cluster; %d Applications, %d objects, %d events a minute.",
 		len(f.Clusters), total.Apps, total.Objects, total.EventsPerMinute)
 	heaviest := slices.SortedFunc(slices.Values(f.Clusters), func(a, b fleet.Cluster) int {
 		return cmp.Or(cmp.Compare(b.Work.Share(total), a.Work.Share(total)), cmp.Compare(a.Name, b.Name))
@@ -35,10 +36,10 @@ func (s *story) aFleet(ctx context.Context) error {
 		}
 		if i < 5 || i >= len(heaviest)-2 {
 			share := c.Work.Share(total)
-			rows = append(rows, []string{c.Name, strconv.Itoa(c.Work.Apps), strconv.Itoa(c.Work.Objects), strconv.Itoa(c.Work.EventsPerMinute), percent(share), bar(share, heaviest[0].Work.Share(total))})
+			rows = append(rows, []string{c.Name, strconv.Itoa(c.Work.Apps), strconv.Itoa(c.Work.Objects), strconv.Itoa(c.Work.EventsPerMinute), percent(share), screen.Bar(share, heaviest[0].Work.Share(total))})
 		}
 	}
-	s.out.table(rows)
+	s.out.Table(rows)
 	if err := s.holds(ctx, 10*time.Second, fmt.Sprintf("%s has %d replicas, all ready", fleet.Workload, f.Replicas), func(ctx context.Context) error {
 		return s.site.Ready(ctx, f.Replicas)
 	}); err != nil {
@@ -90,7 +91,7 @@ func (s *story) takesHold(ctx context.Context) error {
 
 // before shows how the hash of Argo CD spreads the fleet.
 func (s *story) before(context.Context) error {
-	s.out.say("Argo CD gives a cluster to the replica that a hash of its Secret's UID names:")
+	s.out.Say("Argo CD gives a cluster to the replica that a hash of its Secret's UID names:")
 	s.bars()
 	return equal("clusters with exactly one owner", len(s.site.Fleet.Clusters)+1, s.ownedOnce())
 }
@@ -98,11 +99,11 @@ func (s *story) before(context.Context) error {
 // examine asks whether the installation has what ballast relies on.
 func (s *story) examine(ctx context.Context) error {
 	args := []string{"doctor", "--prometheus=" + s.site.Prometheus}
-	s.out.print("")
-	s.out.say("bob asks whether this installation has what ballast relies on.")
-	s.out.command("ballast " + quote(args))
+	s.out.Print("")
+	s.out.Say("bob asks whether this installation has what ballast relies on.")
+	s.out.Command("ballast " + quote(args))
 	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, args...)
-	s.out.seen(stderr + stdout)
+	s.out.Seen(stderr + stdout)
 	if err != nil {
 		return err
 	}
@@ -116,15 +117,15 @@ func (s *story) examine(ctx context.Context) error {
 // preview asks ballast, not yet installed, with read-only rights.
 func (s *story) preview(ctx context.Context) error {
 	from := "--prometheus=" + s.site.Prometheus
-	s.out.print("")
-	s.out.say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
-	s.out.command("ballast " + quote([]string{"plan", from}))
+	s.out.Print("")
+	s.out.Say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
+	s.out.Command("ballast " + quote([]string{"plan", from}))
 	before, err := s.versions(ctx)
 	if err != nil {
 		return err
 	}
 	stdout, stderr, _, err := s.site.Plans(ctx, s.bob, from)
-	s.out.seen(stderr + stdout)
+	s.out.Seen(stderr + stdout)
 	if err != nil {
 		return err
 	}
@@ -174,11 +175,11 @@ func (s *story) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.print("")
+	s.out.Print("")
 	row := func(what string, w []carrying, moves string) []string {
 		return []string{what, fmt.Sprintf("%.2f", makespan(w)), moves}
 	}
-	s.out.table([][]string{{"PARTITION", "FULLEST OVER MEAN", "CLUSTERS THAT MOVE"}, row("before", sticky.Now, "-"),
+	s.out.Table([][]string{{"PARTITION", "FULLEST OVER MEAN", "CLUSTERS THAT MOVE"}, row("before", sticky.Now, "-"),
 		row("lpt would", lpt.Candidate.Replicas, strconv.Itoa(len(lpt.Candidate.Moves))),
 		row("sticky will", sticky.Candidate.Replicas, strconv.Itoa(len(sticky.Candidate.Moves)))})
 	return s.holds(ctx, 0, "sticky, which is shipped, levels the fleet with fewer than half of lpt's moves",
@@ -203,14 +204,14 @@ func (s *story) asks(ctx context.Context, more ...string) (w would, err error) {
 
 // observe installs ballast as it ships: it writes its plan and touches nothing.
 func (s *story) observe(ctx context.Context) error {
-	s.out.print("")
-	s.out.say("Installed as it ships, ballast observes: the first plan is the fleet as it is.")
+	s.out.Print("")
+	s.out.Say("Installed as it ships, ballast observes: the first plan is the fleet as it is.")
 	before, err := s.versions(ctx)
 	if err != nil {
 		return err
 	}
-	s.out.command("kubectl apply -k overlay   # manifests/overlays/cert-manager, Prometheus's address, interval 10s")
-	if err := s.out.busy("two planners, two webhooks, their certificates", func() error {
+	s.out.Command("kubectl apply -k overlay   # manifests/overlays/cert-manager, Prometheus's address, interval 10s")
+	if err := s.out.Busy("two planners, two webhooks, their certificates", func() error {
 		return s.site.InstallBallast(ctx, s.site.Config("Observe"))
 	}); err != nil {
 		return err
@@ -237,7 +238,7 @@ func (s *story) firstPlan(ctx context.Context) error {
 
 // enforce turns the mode, as a person does in the configuration.
 func (s *story) enforce(ctx context.Context) error {
-	s.out.command("kubectl apply -k overlay   # mode: Enforce")
+	s.out.Command("kubectl apply -k overlay   # mode: Enforce")
 	if err := s.site.Configure(ctx, s.site.Config("Enforce")); err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (s *story) enforce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.table(rows)
+	s.out.Table(rows)
 	p, err := s.plan(ctx)
 	if err != nil {
 		return err

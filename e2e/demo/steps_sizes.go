@@ -82,7 +82,7 @@ func (s *story) sized(ctx context.Context, w *gaps.Site) (all []sized, err error
 // resize is the last step: Argo CD's own application-controllers, of which one gets more to do.
 func (s *story) resize(ctx context.Context) error {
 	w := s.second
-	s.out.say("a size policy: 64Mi of memory for each Application of a replica")
+	s.out.Say("a size policy: 64Mi of memory for each Application of a replica")
 	if err := w.Configure(ctx, sizesConfig(w)); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *story) giveMore(ctx context.Context, w *gaps.Site) error {
 		return fmt.Errorf("%s has no cluster: owners are %v", of, owners)
 	}
 	c := w.Clusters[at]
-	s.out.say("%d Applications more for cluster %s, which replica %d has", moreApps, c.Name, growsReplica)
+	s.out.Say("%d Applications more for cluster %s, which replica %d has", moreApps, c.Name, growsReplica)
 	for i := range moreApps {
 		if err := w.AddApplication(ctx, c, c.Name+"-"+strconv.Itoa(i)); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (s *story) sameProcesses(before, after []sized) error {
 			return fmt.Errorf("replica %d is another process: %+v after %+v", replica, is.process, was.process)
 		}
 	}
-	s.out.table(rows)
+	s.out.Table(rows)
 	s.passed("no process is another one")
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/e2e/assets"
+	"ballast/e2e/demo/screen"
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
 	"ballast/e2e/site"
@@ -21,7 +22,7 @@ import (
 
 // story is what the steps share.
 type story struct {
-	out  *screen
+	out  *screen.Screen
 	dir  string
 	seed uint64
 
@@ -57,7 +58,7 @@ func (s *story) steps() []step {
 
 // tell runs the steps in turn and stops at the first that does not do what it says.
 func (s *story) tell(ctx context.Context) error {
-	s.out.print(s.out.paint(bold, "ballast: keeping an Argo CD fleet level, on a real Kubernetes control plane"))
+	s.out.Print(s.out.Paint(screen.Bold, "ballast: keeping an Argo CD fleet level, on a real Kubernetes control plane"))
 	binaries, err := s.build(ctx)
 	if err != nil {
 		return fmt.Errorf("✗ Building: %w", err)
@@ -68,26 +69,26 @@ func (s *story) tell(ctx context.Context) error {
 	}
 	steps := s.steps()
 	for i, step := range steps {
-		s.out.heading(fmt.Sprintf("%d/%d  %s", i+1, len(steps), step.title))
+		s.out.Heading(fmt.Sprintf("%d/%d  %s", i+1, len(steps), step.title))
 		if err := step.run(ctx); err != nil {
 			return fmt.Errorf("✗ Step %d (%s) did not do what it says:\n  %w", i+1, step.title, err)
 		}
 	}
-	s.out.print("", s.out.paint(green, fmt.Sprintf("%d checks passed in %.0f s.", s.checks, time.Since(s.began).Seconds())))
+	s.out.Print("", s.out.Paint(screen.Green, fmt.Sprintf("%d checks passed in %.0f s.", s.checks, time.Since(s.began).Seconds())))
 	return nil
 }
 
 // build makes the control plane's binaries, once a machine, and ballast.
 func (s *story) build(ctx context.Context) (binaries assets.Binaries, err error) {
-	s.out.heading("What it needs")
+	s.out.Heading("What it needs")
 	now := &lastLine{text: "looking for a control plane in the build cache"}
-	stop := s.out.ticking(now.String)
+	stop := s.out.Ticking(now.String)
 	binaries, err = assets.Build(ctx, now)
 	stop(err == nil)
 	if err != nil {
 		return binaries, err
 	}
-	return binaries, s.out.busy("ballast, from this checkout", func() error { return site.BuildBallast(ctx, s.ballast(), false) })
+	return binaries, s.out.Busy("ballast, from this checkout", func() error { return site.BuildBallast(ctx, s.ballast(), false) })
 }
 
 func (s *story) ballast() string { return filepath.Join(s.dir, "ballast") }
@@ -119,7 +120,7 @@ func (s *story) start(ctx context.Context, binaries assets.Binaries) error {
 	if err != nil {
 		return fmt.Errorf("making the plane's log: %w", err)
 	}
-	err = s.out.busy("etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok", func() error {
+	err = s.out.Busy("etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok", func() error {
 		// The site has to outlive an interrupted step, so that it can be stopped in order.
 		s.site, err = site.Start(context.WithoutCancel(ctx), site.Options{Binaries: binaries, Ballast: s.ballast(), Fleet: fleet.Options{Seed: s.seed}, Dir: s.dir, Log: log})
 		return err
@@ -136,7 +137,7 @@ func (s *story) start(ctx context.Context, binaries assets.Binaries) error {
 		{"Prometheus, with three and a half hours of history", s.site.Monitor},
 		{"alice, of the platform team, and bob, who may only read", s.people},
 	} {
-		if err := s.out.busy(part.what, func() error { return part.do(ctx) }); err != nil {
+		if err := s.out.Busy(part.what, func() error { return part.do(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -153,7 +154,7 @@ func (s *story) people(ctx context.Context) error {
 // passed counts a check that held and says so.
 func (s *story) passed(what string, args ...any) {
 	s.checks++
-	s.out.check(fmt.Sprintf(what, args...))
+	s.out.Check(fmt.Sprintf(what, args...))
 }
 
 // atOnce checks what has to be so already.
@@ -166,7 +167,7 @@ func (s *story) holds(ctx context.Context, within time.Duration, what string, ch
 	if err != nil && within > atOnce {
 		limited, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		stop := s.out.ticking(func() string { return what })
+		stop := s.out.Ticking(func() string { return what })
 		err = site.Poll(limited, check)
 		stop(false)
 	}
@@ -180,10 +181,10 @@ func (s *story) holds(ctx context.Context, within time.Duration, what string, ch
 // kubectl shows a command, runs it as alice and shows what she sees. It gives the warnings among that.
 func (s *story) kubectl(ctx context.Context, args ...string) (warnings []string, err error) {
 	args = append([]string{"-n", s.site.Fleet.Namespace}, args...)
-	s.out.command("kubectl " + quote(args))
+	s.out.Command("kubectl " + quote(args))
 	stdout, stderr, err := s.site.Plane.Kubectl(ctx, s.alice, args...)
-	s.out.seen(stderr)
-	s.out.seen(stdout)
+	s.out.Seen(stderr)
+	s.out.Seen(stdout)
 	for line := range strings.Lines(stderr) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "Warning: "); ok {
 			warnings = append(warnings, text)
@@ -208,7 +209,7 @@ func (s *story) file(name string, objects ...runtime.Object) error {
 	return nil
 }
 
-// quote writes arguments as they are typed.
+// Quote writes arguments as they are typed.
 func quote(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -222,19 +223,19 @@ func quote(args []string) string {
 
 // stay leaves everything up until the context ends.
 func (s *story) stay(ctx context.Context) {
-	s.out.heading("Everything stays up")
-	s.out.say("export KUBECONFIG=%s", s.site.Plane.KubeconfigPath())
-	s.out.say("export PATH=%s:%s:$PATH", s.dir, s.bin)
-	s.out.say("kubectl -n argocd get secrets,statefulsets,pods,configmaps; ballast status")
-	s.out.print("")
-	s.out.table([][]string{
+	s.out.Heading("Everything stays up")
+	s.out.Say("export KUBECONFIG=%s", s.site.Plane.KubeconfigPath())
+	s.out.Say("export PATH=%s:%s:$PATH", s.dir, s.bin)
+	s.out.Say("kubectl -n argocd get secrets,statefulsets,pods,configmaps; ballast status")
+	s.out.Print("")
+	s.out.Table([][]string{
 		{"API server", s.site.Plane.URL()},
 		{"Prometheus", s.site.Prometheus},
 		{"alice's kubeconfig", s.alice},
 		{"audit log", s.site.Plane.AuditLogPath()},
 		{"logs", s.dir},
 	})
-	s.out.print("", fmt.Sprintf("  Ctrl-C stops it, or: kill %d", os.Getpid()))
+	s.out.Print("", fmt.Sprintf("  Ctrl-C stops it, or: kill %d", os.Getpid()))
 	<-ctx.Done()
-	s.out.print("")
+	s.out.Print("")
 }

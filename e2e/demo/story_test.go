@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"ballast/e2e/demo/screen"
 )
 
 // The whole demo, as `make demo` runs it: what it says is checked by itself, so here it only has to get to its end.
 func TestTheStory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer
-	if err := run(t.Context(), &screen{w: &out}, 1, false); err != nil {
+	if err := run(t.Context(), &screen.Screen{W: &out}, 1, false); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{
@@ -23,5 +25,12 @@ func TestTheStory(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "canary-bearer-token") {
 		t.Error("the story shows a credential")
+	}
+}
+
+func TestQuoteWritesWhatIsTyped(t *testing.T) {
+	got := quote([]string{"-n", "argocd", "patch", "-p", "{\"data\":{\"pins\":\"a: 1\n\"}}"})
+	if want := `-n argocd patch -p '{"data":{"pins":"a: 1\n"}}'`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"ballast/e2e/assets"
 	fit "ballast/planner/calibrate"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -135,7 +135,7 @@ func TestCalibrateFindsWhatMadeIt(t *testing.T) {
 		in.Discovered.Secrets = append(in.Discovered.Secrets,
 			discover.Secret{UID: name, Name: name, Cluster: name, Server: "https://" + name + ".example.com", HasData: true})
 	}
-	client, err := controller.NewFetcher(in.Config, plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: in.Workload.Name})
+	client, err := gather.NewFetcher(in.Config, plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: in.Workload.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

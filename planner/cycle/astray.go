@@ -10,6 +10,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/answers"
 )
 
 // followsAgain is how long after the plan followed one owner that was astray it follows no other: whoever makes and deletes
@@ -43,7 +44,7 @@ func (s *snapshot) following(a ownership.Astray) *rollout.Proposal {
 	if len(a.Owners) > 1 || to < 0 || to >= s.Next.Replicas {
 		return nil
 	}
-	full := func(p observed.Pod) bool { return p.Replica == to && rollout.NearsLimit(p) }
+	full := func(p observed.Pod) bool { return p.Replica == to && answers.NearsLimit(p) }
 	if slices.ContainsFunc(s.In.Observed.Pods, full) { // which receives no wave
 		return nil
 	}

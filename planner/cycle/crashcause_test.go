@@ -14,7 +14,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // What the runs of crash_test.go found in the core, each by itself.
@@ -56,7 +56,7 @@ func TestAFailoverAndADrainStopAndRestartNobody(t *testing.T) {
 					t.Errorf("%s: mode %s, restart %t", cause, o.Mode, o.RolloutRestart)
 				}
 			}
-			want := rollout.Options{Mode: modeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
+			want := basis.Options{Mode: modeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
 			if o := rolloutOptions(s, change.Balance); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
 				t.Errorf("balance: mode %s, restart %t", o.Mode, o.RolloutRestart)
 			}

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/readiness"
 )
 
 // Forecast is what it takes to bring the candidate about.
@@ -73,8 +74,8 @@ func (s *snapshot) asks(v *Forecast) {
 		v.PerWave = max(o.MaxMovesPerWave, 1)
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
-		v.Missing = rollout.Missing(next, s.seen())
-		if unsaid := rollout.Unsaid(s.seen()); unsaid != "" && s.In.Observed.Known {
+		v.Missing = readiness.Missing(next, s.seen())
+		if unsaid := readiness.Unsaid(s.seen()); unsaid != "" && s.In.Observed.Known {
 			v.Missing = append(v.Missing, unsaid)
 		}
 	case plan.ModeX0Y:

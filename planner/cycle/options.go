@@ -10,13 +10,13 @@ import (
 	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // rolloutOptions are those of a rollout for that cause.
-func rolloutOptions(s *snapshot, cause change.Cause) rollout.Options {
+func rolloutOptions(s *snapshot, cause change.Cause) basis.Options {
 	r := s.In.Config.Rollout
-	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
+	o := basis.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
 		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause), Ends: ends(s, cause), TurnsBack: s.turnsBack,
 		Small: small(s, cause)}
 	switch {

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // of are the clusters that the plan has on a replica, without the twins that a test added.
@@ -191,7 +192,7 @@ func TestTheBudgetCountsServers(t *testing.T) {
 					to[name] = (row.Replica + 1) % a.Next.Replicas
 				}
 			}
-			next, err := rollout.Begin(a.Next, *snapshotOf(c.Out, a.Ground).wantOf(a.Next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
+			next, err := rollout.Begin(a.Next, *snapshotOf(c.Out, a.Ground).wantOf(a.Next.Replicas, to), basis.Options{Mode: "default"}, w.in.Now)
 			if err != nil {
 				t.Fatal(err)
 			}

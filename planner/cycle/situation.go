@@ -10,7 +10,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
+	"ballast/planner/rollout/readiness"
 )
 
 // situation works out what the gates look at.
@@ -38,8 +38,8 @@ func (s *snapshot) situation() gate.Situation {
 		_, planned := s.Next.Clusters[stamp.Name]
 		return !planned && !stamp.Immutable && !stamp.Unmanaged
 	})
-	now.Missing, now.Unsaid = rollout.Missing(s.Next, seen), rollout.Unsaid(seen)
-	now.EnvLacks = rollout.EnvLacks(s.Next, seen)
+	now.Missing, now.Unsaid = readiness.Missing(s.Next, seen), readiness.Unsaid(seen)
+	now.EnvLacks = readiness.EnvLacks(s.Next, seen)
 	now.Fault = seen.Fault(s.Next)
 	now.Restart = s.Env().RestartWaits()
 	return now

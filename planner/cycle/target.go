@@ -17,6 +17,7 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and
@@ -83,7 +84,7 @@ func (s *snapshot) wantParted(replicas int, decided map[string]int, parted map[s
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
 // for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all. Where
 // replicas that go restart the others, too, they do so at the end alone, and none of the steps before it is a restart.
-func limit(s *snapshot, w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []problem.Problem) {
+func limit(s *snapshot, w *rollout.Proposal, cause change.Cause, o basis.Options) (waits string, told []problem.Problem) {
 	moves := rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})
 	servers := servers(s, moves)
 	switch {
@@ -183,7 +184,7 @@ func pick(moves []rollout.Move, unit []int) []rollout.Move {
 }
 
 // restarts reports whether what is wanted restarts the fleet in that mode.
-func restarts(s *snapshot, w *rollout.Proposal, o rollout.Options) bool {
+func restarts(s *snapshot, w *rollout.Proposal, o basis.Options) bool {
 	moves := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) > 0
 	switch {
 	case o.Mode == plan.ModeX0Y:
@@ -210,7 +211,7 @@ func (s *snapshot) secretsPinWaits(p *proposed) string {
 }
 
 // waitsFor is what a proposal waits for; empty: it may begin.
-func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []problem.Problem) {
+func (s *snapshot) waitsFor(p *proposed, o basis.Options) (kind, waits string, told []problem.Problem) {
 	if until := s.In.Memory.HeldUntil(s.In.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
 		return "HeldOff", fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
 	}
@@ -241,7 +242,7 @@ func restartWaits(s *snapshot, again time.Time) string {
 }
 
 // refuses says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.
-func (s *snapshot) refuses(next plan.Plan, o rollout.Options) (kind, why string) {
+func (s *snapshot) refuses(next plan.Plan, o basis.Options) (kind, why string) {
 	if room := plan.Room(next); room < 0 {
 		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
 	}
@@ -263,7 +264,7 @@ func (s *snapshot) refuses(next plan.Plan, o rollout.Options) (kind, why string)
 
 // needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a
 // restart.
-func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
+func needsWorkload(now, next plan.Plan, o basis.Options) bool {
 	r := next.Rollout
 	if r == nil {
 		return false

@@ -3,9 +3,14 @@ package discover
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -246,4 +251,59 @@ func (f Fleet) secretNames() (all, ours []string) {
 		}
 	}
 	return all, ours
+}
+
+// Selector converts the configured selector of cluster Secrets. One that would select every Secret of the namespace is
+// refused: reading them all is neither needed nor granted.
+func Selector(s metav1.LabelSelector) (labels.Selector, error) {
+	sel, err := metav1.LabelSelectorAsSelector(&s)
+	if err != nil {
+		return nil, fmt.Errorf("reading the selector of cluster secrets: %w", err)
+	}
+	if sel.Empty() {
+		return nil, errors.New(`reading the selector of cluster secrets: it is empty and would select every Secret; ` +
+			`set matchLabels, as in {argocd.argoproj.io/secret-type: cluster}`)
+	}
+	if sel.Matches(labels.Set{}) {
+		return nil, fmt.Errorf("reading the selector of cluster secrets: %q also selects Secrets without any label; require a label that only cluster Secrets have", sel)
+	}
+	return sel, nil
+}
+
+// twinsAfter is for how long Argo CD may go by a Secret that is gone, of a server that another one has: it deletes a server by its
+// text, slashes and all, and keeps it by the text without them. Hearing of the Secret that is left mends that, and any change of
+// the distribution after it; for the cluster that it runs in, which has none, only a restart does.
+const twinsAfter = time.Hour
+
+// twins marks what is left of servers that had several Secrets within twinsAfter as misled, and says which had, and when last. The
+// cluster that Argo CD runs in is one without a Secret, so that one is a second.
+func (f Fleet) twins(before map[string]time.Time, now time.Time) map[string]time.Time {
+	all := map[string]time.Time{}
+	for key, at := range before {
+		if since := now.Sub(at); since < twinsAfter {
+			all[key] = at
+		}
+	}
+	gone := len(all) > 0
+	for _, u := range f.Units {
+		first := &f.Clusters[u.Clusters[0]]
+		switch {
+		case len(u.Clusters) > 1, first.Shard.Server == plan.InClusterServer && !first.Implicit:
+			all[leaderKey(u.Server)] = now
+		case gone: // as nearly never
+			if _, lately := all[leaderKey(u.Server)]; lately {
+				first.Misled = true
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if len(all) > mostLeaders {
+		keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(all[b].Compare(all[a]), cmp.Compare(a, b)) })
+		for _, key := range keys[mostLeaders:] {
+			delete(all, key)
+		}
+	}
+	return all
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -181,7 +182,7 @@ func controllerOf(p *corev1.Pod, name string) *corev1.Container {
 	containers := p.Spec.Containers
 	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 	if name == "" {
-		found, err := discover.FindContainer(containers)
+		found, err := workload.FindContainer(containers)
 		if err != nil {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/measure"
+	"ballast/planner/page/wording"
 )
 
 // mostMetrics bounds how many values a cluster says: whoever may write the history may put any number of metrics there.
@@ -19,7 +20,7 @@ func valuesOf(l measure.LastGood) func(id string) string {
 	columns := l.Columns[:min(len(l.Columns), mostMetrics)]
 	called := make([]string, len(columns))
 	for i, c := range columns {
-		called[i] = name(c.ID)
+		called[i] = wording.Name(c.ID)
 	}
 	more := len(l.Columns) - len(columns)
 	return func(id string) string {
@@ -44,7 +45,7 @@ func valuesOf(l measure.LastGood) func(id string) string {
 		if more > 0 {
 			list = append(list, fmt.Sprintf("%d more", more))
 		}
-		return "; " + strings.Join(list, ", ") + ", as of " + moment(time.Unix(oldest, 0))
+		return "; " + strings.Join(list, ", ") + ", as of " + wording.Moment(time.Unix(oldest, 0))
 	}
 }
 

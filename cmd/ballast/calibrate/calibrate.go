@@ -13,14 +13,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/source"
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
 )
 
 type options struct {
-	source      plan.Source
+	source      source.Source
 	span, step  string
 	fill        string
 	memoryQuery string

@@ -17,6 +17,7 @@ import (
 
 	"ballast/cmd/ballast/audit"
 	"ballast/cmd/ballast/evacuate"
+	"ballast/cmd/ballast/explain"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/whatif"
@@ -27,7 +28,7 @@ import (
 func complete(t *testing.T, args ...string) (offered, notes string) {
 	t.Helper()
 	root := &cobra.Command{Use: "ballast", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(audit.NewCommand(), plan.NewCommand(), plan.NewExplainCommand(), evacuate.NewCommand(), whatif.NewCommand())
+	root.AddCommand(audit.NewCommand(), plan.NewCommand(), explain.NewCommand(), evacuate.NewCommand(), whatif.NewCommand())
 	Register(root)
 	var out, errs bytes.Buffer
 	root.SetOut(&out)

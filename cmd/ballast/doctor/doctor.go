@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/source"
 )
 
 // faults is what the command ends with where something has to be mended first.
 const faults = 2
 
 type options struct {
-	source plan.Source
+	source source.Source
 	output string
 	all    bool
 }

@@ -11,7 +11,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
-	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 )
@@ -27,7 +27,7 @@ func templateOf(spec corev1.PodSpec, container string) *podTemplate {
 	at := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == container })
 	if at < 0 {
 		var err error
-		if at, err = discover.FindContainer(spec.Containers); err != nil {
+		if at, err = workload.FindContainer(spec.Containers); err != nil {
 			return nil
 		}
 	}

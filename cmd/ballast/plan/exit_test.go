@@ -3,6 +3,7 @@ package plan
 import (
 	"testing"
 
+	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
 	"ballast/planner/change"
 	"ballast/planner/cycle"
@@ -15,7 +16,7 @@ import (
 // TestTheExitCodeSaysWhetherSomethingWouldChange: each change by itself, on a fleet where nothing would.
 func TestTheExitCodeSaysWhetherSomethingWouldChange(t *testing.T) {
 	settled := func() (input.Inputs, cycle.Outcome) {
-		in := seenCycle(t, "elected-move")
+		in := fixture.SeenCycle(t, "elected-move")
 		in.Config.Mode = plan.Observe
 		out := cycle.Run(in)
 		out.Candidate.Moves, out.Candidate.Replicas = nil, out.Now

@@ -8,13 +8,14 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/source"
 )
 
 // TestFlags: what --exit-code and --all make of a cycle in which something moves. Each form of output ends with the same code.
 func TestFlags(t *testing.T) {
-	in := seenCycle(t, "elected-move")
+	in := fixture.SeenCycle(t, "elected-move")
 	file := filepath.Join(t.TempDir(), "inputs.json")
-	_, err := saveInputs(file, in)
+	_, err := source.Save(file, in)
 	fixture.MustDo(t, err)
 	run := func(args ...string) (string, error) {
 		cmd := NewCommand()

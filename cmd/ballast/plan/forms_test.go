@@ -15,7 +15,7 @@ import (
 
 // Each form of the answer, of one saved cycle; and what of it is a Secret names every cluster's owner in the candidate.
 func TestAnswersGolden(t *testing.T) {
-	in := seenCycle(t, "elected-move")
+	in := fixture.SeenCycle(t, "elected-move")
 	out := cycle.Run(in)
 	var text strings.Builder
 	for _, form := range []string{"helm-values", "external-secrets", "patch"} {
@@ -65,7 +65,7 @@ func decoded(t *testing.T, object map[string]any) (read map[string]any) {
 }
 
 func TestNoEvidenceIsNoAnswer(t *testing.T) {
-	if _, err := answered(seenCycle(t, "elected-move"), cycle.Outcome{}); err == nil {
+	if _, err := answered(fixture.SeenCycle(t, "elected-move"), cycle.Outcome{}); err == nil {
 		t.Error("there is one")
 	}
 }

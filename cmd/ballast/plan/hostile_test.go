@@ -15,7 +15,8 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
-	"ballast/cmd/ballast/status"
+	"ballast/cmd/ballast/source"
+	"ballast/cmd/ballast/status/overview"
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
@@ -67,7 +68,7 @@ func TestSavedInputsHoldNoCredentials(t *testing.T) {
 	in.Owners.Metric, in.Owners.Err = "owners", "Post \""+server+"\": EOF"
 	in.Discovered.Secrets = append(in.Discovered.Secrets, discover.Secret{Name: "y", Cluster: "y", Server: "\u202e" + fixture.SecretText + "@nowhere", HasData: true})
 	file := filepath.Join(t.TempDir(), "inputs.json")
-	masked, err := saveInputs(file, in)
+	masked, err := source.Save(file, in)
 	fixture.MustDo(t, err)
 	text, err := os.ReadFile(file)
 	fixture.MustDo(t, err)
@@ -119,7 +120,7 @@ func TestOddServersAreMaskedInJSON(t *testing.T) {
 	now := compare.InForce(in)
 	for name, print := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
-		"status": func(w io.Writer) error { return say.JSON(w, status.Overview{Replicas: now.Replicas}) },
+		"status": func(w io.Writer) error { return say.JSON(w, overview.Overview{Replicas: now.Replicas}) },
 		"steps":  func(w io.Writer) error { return say.JSON(w, []diff.Step{diff.Nudge{Server: oddServers()[0]}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestOddServersAreMaskedInJSON(t *testing.T) {
 func TestSavedInputsRunAgain(t *testing.T) {
 	in := oddInputs()
 	file := filepath.Join(t.TempDir(), "inputs.json")
-	masked, err := saveInputs(file, in)
+	masked, err := source.Save(file, in)
 	fixture.MustDo(t, err)
 	text, err := os.ReadFile(file)
 	fixture.MustDo(t, err)
@@ -186,7 +187,7 @@ func TestSavedInputsThatCannotBeMaskedAreNotSaved(t *testing.T) {
 	in := hostileInputs("n@")
 	in.Tripped = "a\n@"
 	file := filepath.Join(t.TempDir(), "inputs.json")
-	if _, err := saveInputs(file, in); err == nil {
+	if _, err := source.Save(file, in); err == nil {
 		t.Error("they are saved")
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
@@ -26,6 +26,7 @@ import (
 	"ballast/planner/page"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
+	"ballast/planner/size"
 )
 
 // someMoves is how many moves the table lists unless asked for all.
@@ -151,7 +152,7 @@ func writeMetrics(w io.Writer, table measure.Table) {
 		for _, v := range c.Values {
 			total += v
 		}
-		say.To(t, "  %s\t%s\tfleet total %.4g\n", c.ID, controller.Coverage(c), total)
+		say.To(t, "  %s\t%s\tfleet total %.4g\n", c.ID, gather.Coverage(c), total)
 	}
 	t.Flush()
 	say.To(w, "\n")
@@ -395,4 +396,69 @@ func writePlanYAML(w io.Writer, out cycle.Outcome) error {
 	}
 	_, err = io.WriteString(w, text)
 	return err
+}
+
+// Ahead says in a line or two how a forecast would come about.
+func Ahead(w io.Writer, a cycle.Forecast, in input.Inputs) { writeAhead(w, a, in.Now) }
+
+// MayCarry says what a replica may carry, or is known to.
+func MayCarry(w io.Writer, l *cycle.Line) { writeLine(w, l) }
+
+// writeCounts says how many replicas the weights ask for, and what keeps their number from changing.
+func writeCounts(w io.Writer, c *cycle.Counts) {
+	if c == nil || c.Weights == nil && len(c.Blocked) == 0 {
+		return
+	}
+	say.To(w, "\nThe number of replicas\n")
+	if of := c.Weights; of != nil {
+		say.To(w, "  size.weights ask for %d: %s; from this load on, %d %% of the growth makes replicas larger\n", of.Replicas, of.Why, of.Weight)
+		if of.OverNode {
+			say.To(w, "  even so one of them asks for more than size.nodeCap\n")
+		}
+	}
+	for _, b := range c.Blocked {
+		say.To(w, "  %s\n", b)
+	}
+}
+
+// writeMoves says which moves that level wait for a rule of change.
+func writeMoves(w io.Writer, blocked []resize.Blocked) {
+	if len(blocked) == 0 {
+		return
+	}
+	say.To(w, "\nMoves that wait\n")
+	for _, b := range blocked {
+		say.To(w, "  %s\n", b)
+	}
+}
+
+// writeSizes says how large each replica is and would be, and what keeps changes from happening.
+func writeSizes(w io.Writer, s *resize.Sizing) error {
+	if s == nil {
+		return nil
+	}
+	how := "in place, without a restart"
+	if s.Apply == config.Template {
+		how = "by the pod template, which restarts every replica"
+	}
+	say.To(w, "\nSizes, %s\n", how)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	say.To(t, "  replica\twanted by the policies\theld\n")
+	for _, r := range s.Replicas {
+		say.To(t, "  %s\t%s\t%s\n", replicaName(r.Replica), say.Size(r.Wanted), say.Size(r.InForce))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, b := range s.Blocked {
+		say.To(w, "  %s\n", b)
+	}
+	return nil
+}
+
+func replicaName(replica int) string {
+	if replica == size.All {
+		return "all"
+	}
+	return fmt.Sprint(replica)
 }

@@ -17,7 +17,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
 	"ballast/planner/conflicts"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
@@ -68,7 +68,7 @@ func (o *options) read(ctx context.Context, c client.Client) (*observation, erro
 	s.readConfig(ctx, c, o)
 	s.readLeaders(ctx, c)
 	var err error
-	if s.input, s.workload, err = controller.Look(ctx, c, s.config, s.known, s.state.Plan); err != nil {
+	if s.input, s.workload, err = gather.Look(ctx, c, s.config, s.known, s.state.Plan); err != nil {
 		return nil, connect.ExplainDenied(err, o.cluster.Namespace)
 	}
 	s.readLease(ctx, c)

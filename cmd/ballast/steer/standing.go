@@ -20,6 +20,8 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
+	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
@@ -101,7 +103,7 @@ func (m *PlanMap) StandsWhere(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil || s.Unseen != "" {
 		return s, err
 	}
-	_, w, err := discover.FindTarget(ctx, m, doc.Plan.Target, doc.Plan)
+	_, w, err := workload.FindTarget(ctx, m, doc.Plan.Target, doc.Plan)
 	if apierrors.IsForbidden(err) {
 		s.Unseen = "the workload's settings, by which Argo CD has a cluster without a shard on a replica: list on statefulsets or deployments is needed"
 		return s, nil
@@ -119,7 +121,7 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil {
 		return Standing{}, discover.Input{}, err
 	}
-	all, err := discover.ReadInput(ctx, m, m.Key.Namespace, argos, discover.Known{})
+	all, err := secrets.ReadInput(ctx, m, m.Key.Namespace, argos, discover.Known{})
 	if apierrors.IsForbidden(err) {
 		say.To(notes, "note: without the right to list Secrets and read Argo CD's settings, clusters whose Secret is immutable, unmanaged or not selected "+
 			"are not known, and counted as any other\n")
@@ -139,7 +141,7 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	ours := all
 	groups := settings.Partition.LabelKeys()
 	if selector.String() != argos.String() || len(groups) > 0 {
-		if ours, err = discover.ReadInput(ctx, m, m.Key.Namespace, selector, discover.Known{}, groups...); err != nil {
+		if ours, err = secrets.ReadInput(ctx, m, m.Key.Namespace, selector, discover.Known{}, groups...); err != nil {
 			return Standing{}, all, err
 		}
 	}

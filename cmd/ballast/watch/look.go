@@ -17,6 +17,8 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
+	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
@@ -77,7 +79,7 @@ type watcher struct {
 const listedFor = 2 * time.Minute
 
 func (w *watcher) look(ctx context.Context) (*look, error) {
-	_, workload, err := discover.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
+	_, workload, err := workload.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func (w *watcher) secrets(ctx context.Context, now time.Time) (in discover.Input
 	if err != nil {
 		return discover.Input{}, "", err
 	}
-	in, err = discover.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
+	in, err = secrets.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
 	return in, doubt, err
 }
 

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/source"
 )
 
 type options struct {
-	source plan.Source
+	source source.Source
 	change change
 	output string
 	all    bool
