@@ -116,15 +116,15 @@ func (s *story) examine(ctx context.Context) error {
 
 // preview asks ballast, not yet installed, with read-only rights.
 func (s *story) preview(ctx context.Context) error {
-	args := []string{"plan", "--prometheus=" + s.site.Prometheus}
+	from := "--prometheus=" + s.site.Prometheus
 	s.out.Print("")
 	s.out.Say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
-	s.out.Command("ballast " + quote(args))
+	s.out.Command("ballast " + quote([]string{"plan", from}))
 	before, err := s.versions(ctx)
 	if err != nil {
 		return err
 	}
-	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, args...)
+	stdout, stderr, _, err := s.site.Plans(ctx, s.bob, from)
 	s.out.Seen(stderr + stdout)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (s *story) compare(ctx context.Context) error {
 }
 
 func (s *story) asks(ctx context.Context, more ...string) (w would, err error) {
-	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, append([]string{"plan", "--prometheus=" + s.site.Prometheus, "-o=json"}, more...)...)
+	stdout, stderr, _, err := s.site.Plans(ctx, s.bob, append([]string{"--prometheus=" + s.site.Prometheus, "-o=json"}, more...)...)
 	if err != nil {
 		return w, fmt.Errorf("%w: %s", err, stderr)
 	}

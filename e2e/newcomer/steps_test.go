@@ -100,9 +100,9 @@ func (w *walk) looks(t *testing.T) {
 	w.run(t, w.bob, "doctor", []string{from}, `^OK +scrapes +every \d+ s`, `^0 faults, `)
 	lpt := filepath.Join(t.TempDir(), "lpt.yaml")
 	must(t, os.WriteFile(lpt, []byte(head+"partition: {lpt: {}, capacity: \"0.3\"}\n"), 0o600))
-	saved := w.run(t, w.bob, "plan", []string{from, "--config=" + lpt, "--all", "--save-inputs=" + w.inputs},
+	saved := w.plans(t, w.bob, []string{from, "--config=" + lpt, "--all", "--save-inputs=" + w.inputs},
 		`^Would be: makespan over mean 1\.\d+ on 4 replicas, \d+ moves$`)
-	again := w.run(t, w.bob, "plan", []string{"--all", "--inputs=" + w.inputs})
+	again := w.plans(t, w.bob, []string{"--all", "--inputs=" + w.inputs})
 	same(t, "the plan of the cycle that was saved", saved, again)
 	w.run(t, w.bob, "explain", []string{w.moved, "--inputs=" + w.inputs},
 		fmt.Sprintf(`^%s \(https://\S+\) is on replica %d: `, w.moved, owners[w.moved]), `^By the partition `)

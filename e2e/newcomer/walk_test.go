@@ -156,17 +156,34 @@ func must(t *testing.T, err error) {
 // run runs a command of ballast's as somebody, and wants each pattern in what it prints.
 func (w *walk) run(t *testing.T, as, command string, args []string, want ...string) string {
 	t.Helper()
-	w.commands = append(w.commands, command)
 	stdout, stderr, err := w.RunBallast(t.Context(), as, append(strings.Fields(command), args...)...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
+	w.printed(t, command, args, stdout, stderr, want)
+	return stdout
+}
+
+// plans runs ballast plan, which ends with exit code 2 as something would change.
+func (w *walk) plans(t *testing.T, as string, args []string, want ...string) string {
+	t.Helper()
+	stdout, stderr, changes, err := w.Plans(t.Context(), as, args...)
+	if err != nil || !changes || strings.Contains(stderr, "ballast: ") {
+		t.Fatalf("something would change: %t, %v\n%s%s", changes, err, stderr, stdout)
+	}
+	w.printed(t, "plan", args, stdout, stderr, want)
+	return stdout
+}
+
+// printed notes a command that ran, and wants each pattern in what it printed.
+func (w *walk) printed(t *testing.T, command string, args []string, stdout, stderr string, want []string) {
+	t.Helper()
+	w.commands = append(w.commands, command)
 	for _, pattern := range want {
 		if !regexp.MustCompile("(?m)" + pattern).MatchString(stdout + stderr) {
 			t.Errorf("ballast %s %q printed, without %s:\n%s%s", command, args, pattern, stdout, stderr)
 		}
 	}
-	return stdout
 }
 
 // soon waits for what has to become so.

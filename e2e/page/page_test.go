@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -157,9 +158,12 @@ func TestMarkedClustersAreFound(t *testing.T) {
 func TestEachBoxSaysWhatItIs(t *testing.T) {
 	b := open(t, serves(t, 200), wide)
 	says := value[[]string](t, b, `[...document.querySelectorAll("svg.stack .col rect:not(.h)")].map(r => r.className.baseVal.split(" ")[0] + " " + r.querySelector("title").textContent)`)
-	kinds := map[string]int{}
+	kinds, measured := map[string]int{}, regexp.MustCompile(`; apps \d+, objects \d+, as of 2026-11-20 03:09:10 UTC$`)
 	for _, s := range says {
 		kinds[s[:1]]++
+		if one := !strings.Contains(s, "together"); one && !measured.MatchString(s) {
+			t.Errorf("a box says nothing of what was measured: %q", s)
+		}
 		if !strings.HasPrefix(s[2:], "replica ") || !strings.Contains(s, "load ") && !strings.Contains(s, "together") {
 			t.Errorf("a box says %q", s)
 		}

@@ -94,6 +94,16 @@ func (s *Site) RunBallast(ctx context.Context, kubeconfig string, args ...string
 	return out.String(), errOut.String(), nil
 }
 
+// Plans runs `ballast plan`, whose exit code 2 says that something would change, and answers whether it does.
+func (s *Site) Plans(ctx context.Context, kubeconfig string, args ...string) (stdout, stderr string, changes bool, err error) {
+	stdout, stderr, err = s.RunBallast(ctx, kubeconfig, append([]string{"plan"}, args...)...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 2 {
+		return stdout, stderr, true, nil
+	}
+	return stdout, stderr, false, err
+}
+
 // InstallBallast applies the shipped overlay and returns when both Deployments are available and the API server knows
 // the webhook's CA.
 func (s *Site) InstallBallast(ctx context.Context, config map[string]any) error {

@@ -18,7 +18,7 @@ func preview(w *world) {
 	It("plans with read-only rights and no configuration, and changes nothing", func(ctx SpecContext) {
 		before := w.versions(ctx)
 		// The fullest replica is about where the shipped partition begins to relieve it: by one cluster, or not yet.
-		shipped, _, err := w.RunBallast(ctx, w.bob, "plan", "--prometheus="+w.Prometheus, "--all")
+		shipped, _, _, err := w.Plans(ctx, w.bob, "--prometheus="+w.Prometheus, "--all")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(shipped).To(MatchRegexp(`(?m)^Would be: makespan over mean 1\.(0[0-9] on 3 replicas, 1 move|1[5-7] on 3 replicas, 0 moves)$`))
 		Expect(shipped).NotTo(ContainSubstring(fleet.Canary))
@@ -26,8 +26,10 @@ func preview(w *world) {
 		lpt := filepath.Join(GinkgoT().TempDir(), "lpt.yaml")
 		text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\npartition: {lpt: {}}\n"
 		Expect(os.WriteFile(lpt, []byte(text), 0o600)).To(Succeed())
-		stdout, _, err := w.RunBallast(ctx, w.bob, "plan", "--prometheus="+w.Prometheus, "--config="+lpt, "--all")
+		stdout, said, changes, err := w.Plans(ctx, w.bob, "--prometheus="+w.Prometheus, "--config="+lpt, "--all")
 		Expect(err).NotTo(HaveOccurred())
+		Expect(changes).To(BeTrue(), "exit code 2")
+		Expect(said).NotTo(ContainSubstring("ballast: "), "an answer is no error")
 		Expect(stdout).To(MatchRegexp(`(?m)^Would be: makespan over mean 1\.0[01] on 3 replicas, [0-9]+ moves$`), "nothing says that a replica cannot carry what it carries")
 		moves := regexp.MustCompile(`(?m)^ *([a-z]+-[a-z]+-[0-9]) +[0-9.]+ +([0-9]) +([0-9]) +[A-Z][A-Za-z]+ *$`).FindAllStringSubmatch(stdout, -1)
 		Expect(moves).NotTo(BeEmpty())

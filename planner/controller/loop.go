@@ -256,17 +256,9 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 // takeIn takes over what the plan ConfigMap says.
 func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
 	l.archive.KeepPlan(snapshot)
-	doc := snapshot.Document
-	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, l.archive.Newest())
-	l.judge(doc, in.InForce)
-	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
+	l.archive.TakeIn(in, snapshot)
+	l.judge(snapshot.Document, in.InForce)
 	l.Metrics.ObservePlanFault(in.PlanFault)
-	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.archive.RollbackTo(doc.Rollback)
-	in.Rebase = doc.Rebase
-	if !snapshot.Exists() {
-		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
-	}
-	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 }
 
 // gather is the I/O before a decision.

@@ -29,9 +29,9 @@ func OfCycle(in input.Inputs, out cycle.Outcome, names map[string]string) View {
 		capacity, says = l.Load, lineText(status.Line{Load: l.Load, Configured: l.Configured, Since: l.Since})
 	}
 	moves := movesOf(out)
-	v.Stacks = []chart.Stack{chart.DrawStack("now", "What each replica carries now", cycleColumns(out.Now, out.Pins, moves, false), capacity, says)}
+	v.Stacks = []chart.Stack{chart.DrawStack("now", "What each replica carries now", cycleColumns(out.Now, out, moves, false), capacity, says)}
 	if c := out.Candidate; c != nil {
-		v.Stacks = append(v.Stacks, chart.DrawStack("then", "What each would carry", cycleColumns(c.Replicas, out.Pins, moves, true), capacity, says))
+		v.Stacks = append(v.Stacks, chart.DrawStack("then", "What each would carry", cycleColumns(c.Replicas, out, moves, true), capacity, says))
 	} else {
 		v.Notes = []Note{{Warn, "No evidence, no move", "Without believable metrics everything stays as it is."}}
 	}
@@ -50,13 +50,13 @@ func movesOf(out cycle.Outcome) map[string]cycle.Move {
 }
 
 // cycleColumns are replicas' clusters, before the moves or after them.
-func cycleColumns(replicas []plan.Replica, pins plan.Pins, moves map[string]cycle.Move, after bool) [][]chart.Item {
-	columns := make([][]chart.Item, min(len(replicas), most))
+func cycleColumns(replicas []plan.Replica, out cycle.Outcome, moves map[string]cycle.Move, after bool) [][]chart.Item {
+	columns, values := make([][]chart.Item, min(len(replicas), most)), valuesOf(out.Memory.LastGood)
 	for i := range columns {
 		for _, l := range replicas[i].LoadIndexes {
 			it := chart.Item{Name: l.Shard.ID, Load: max(l.Value, 0), Says: fmt.Sprintf("%s: load %s", wording.Name(l.Shard.ID), l.Value.Display())}
 			m, moves := moves[l.Shard.ID]
-			_, pinned := pins[l.Shard.ID]
+			_, pinned := out.Pins[l.Shard.ID]
 			switch {
 			case moves && after:
 				it.Kind, it.Says = chart.BoxCame, it.Says+", moves ("+moved(m)+")"
@@ -65,6 +65,7 @@ func cycleColumns(replicas []plan.Replica, pins plan.Pins, moves map[string]cycl
 			case pinned:
 				it.Kind, it.Says = chart.BoxPinned, it.Says+", pinned"
 			}
+			it.Says += values(l.Shard.ID)
 			columns[i] = append(columns[i], it)
 		}
 	}

@@ -207,12 +207,12 @@ func (c known) says(pins plan.Pins) string {
 
 // columnsOf are the clusters by replica. One that moves is in the column that it has, and an outline in the one it goes to.
 func columnsOf(s scene) [][]chart.Item {
-	columns := make([][]chart.Item, s.replicas)
+	columns, values := make([][]chart.Item, s.replicas), valuesOf(s.Values)
 	for _, c := range s.clusters {
 		if c.at < 0 || c.at >= s.replicas {
 			continue
 		}
-		it := chart.Item{Name: c.ID, Load: c.load, Says: c.says(s.Pins)}
+		it := chart.Item{Name: c.ID, Load: c.load, Says: c.says(s.Pins) + values(c.ID)}
 		switch {
 		case c.move != nil && c.move.To != c.at:
 			it.Kind = chart.BoxLeaving

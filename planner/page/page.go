@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"time"
 
+	"ballast/planner/measure"
 	"ballast/planner/observed"
 	"ballast/planner/page/chart"
 	"ballast/planner/plan"
@@ -25,6 +26,7 @@ type Fleet struct {
 	Status   *status.Status    // nil: no leader said anything
 	Kept     []chart.Kept      // earlier plans and the one in force, newest first
 	Trend    trend.Trend       // what replicas carried in the last week
+	Values   measure.LastGood  // of each cluster's metrics, as the leader kept them last
 	Pods     []observed.Pod    // of the application-controller
 	Unseen   []string          // sentences about what could not be read
 }

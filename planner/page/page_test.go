@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/cycle/problem"
+	"ballast/planner/measure"
 	"ballast/planner/observed"
 	"ballast/planner/page"
 	"ballast/planner/page/chart"
@@ -415,6 +416,56 @@ func TestLoadOverTimeIsOfEachQuarter(t *testing.T) {
 			if len(over.Points) != len(test.kept) {
 				t.Errorf("%d decisions are marked", len(over.Points))
 			}
+		})
+	}
+}
+
+// TestABoxSaysWhatWasMeasured: each metric with a value, at most twelve, with four digits, as of the oldest; of no value nothing.
+func TestABoxSaysWhatWasMeasured(t *testing.T) {
+	at := sample.Now.Unix()
+	of := func(id string, value float64, at int64) measure.LastColumn {
+		return measure.LastColumn{ID: id, Values: []float64{0, value}, At: []int64{0, at}}
+	}
+	var many []measure.LastColumn
+	wants := "; "
+	for i := range 13 {
+		many = append(many, of(fmt.Sprint("m", i), float64(i), at))
+		if i < 12 {
+			wants += fmt.Sprintf("m%d %[1]d, ", i)
+		}
+	}
+	for name, test := range map[string]struct {
+		columns []measure.LastColumn
+		want    string
+	}{
+		"none":     {nil, ""},
+		"no value": {[]measure.LastColumn{of("apps", 3, 0)}, ""},
+		"one":      {[]measure.LastColumn{of("apps", 3, at)}, "; apps 3, as of 2026-11-20 03:12:40 UTC"},
+		"the older counts": {[]measure.LastColumn{of("apps", 0.123456, at), of("objects", 1234567, at-60)},
+			"; apps 0.1235, objects 1235000, as of 2026-11-20 03:11:40 UTC"},
+		"a name of another's": {[]measure.LastColumn{of("<b>\x1b", 1e21, at)},
+			"; <b>\\u001b 1000000000000000000000, as of 2026-11-20 03:12:40 UTC"},
+		"thirteen":      {many, wants + "1 more, as of 2026-11-20 03:12:40 UTC"},
+		"short columns": {[]measure.LastColumn{{ID: "apps", Values: []float64{1}, At: []int64{at}}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := atRest()
+			id := slices.Sorted(maps.Keys(f.Document.Plan.Clusters))[0]
+			f.Values = measure.LastGood{IDs: []string{"", id}, Columns: test.columns}
+			for _, stack := range page.Of(f).Stacks {
+				for _, column := range stack.Columns {
+					for _, box := range column.Boxes {
+						if said, found := strings.CutPrefix(box.Says, id+": load "); found {
+							_, got, _ := strings.Cut(said, ";")
+							if want := strings.TrimPrefix(test.want, ";"); got != want {
+								t.Errorf("it says %q, want %q", got, want)
+							}
+							return
+						}
+					}
+				}
+			}
+			t.Error("the cluster has no box")
 		})
 	}
 }

@@ -15,9 +15,6 @@ import (
 	"ballast/planner/status"
 )
 
-// outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
-const outdated = 5 * time.Minute
-
 // notes are what people have to know before they read on.
 func notes(f Fleet) []Note {
 	var list []Note
@@ -41,7 +38,7 @@ func notes(f Fleet) []Note {
 	switch said := f.Status; {
 	case said == nil:
 		add(Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
-	case f.Now.Sub(said.LookedAt) > outdated:
+	case said.Old(f.Now):
 		add(Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
 	}
 	for _, u := range f.Unseen {

@@ -58,6 +58,12 @@ type Status struct {
 	Omitted      int               `json:"omitted,omitempty"` // entries of the lists that had no room
 }
 
+// Outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
+const Outdated = 5 * time.Minute
+
+// Old reports whether no leader has said anything for so long that things may be otherwise now.
+func (s Status) Old(now time.Time) bool { return now.Sub(s.LookedAt) > Outdated }
+
 // Rollout is how far the one under way is, beside what the plan says of it. Waits is what it waits for; empty where its
 // stage has just begun.
 type Rollout struct {

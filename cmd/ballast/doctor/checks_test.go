@@ -264,8 +264,26 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			[]string{"Fault metrics: LowCoverage: "}},
 		"no leader": {func(s *seen) { s.said = nil }, []string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; " +
 			"whether it holds the plan is not probed: no leader", "Fault leader: no leader has said yet how things are"}},
+		"a leader that may not be heard": {func(s *seen) { s.said, s.saidErr = nil, forbidden }, []string{
+			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
+				"what the leader says may not be read",
+			"Unknown leader: what the leader says cannot be read"}},
+		"a leader whose words are broken": {func(s *seen) { s.said, s.saidErr = nil, errors.New("no status: {") }, []string{
+			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
+				"what the leader says cannot be read: no status: {",
+			"Unknown leader: what the leader says cannot be read"}},
+		"a leader that says nothing of a probe": {func(s *seen) { s.said.Conditions = s.said.Conditions[:1] }, []string{
+			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not told: " +
+				"the leader says nothing of its probe"}},
 		"a leader that is silent": {func(s *seen) { s.said.LookedAt = noon.Add(-time.Hour) },
-			[]string{"Fault leader: the leader looked last 1h ago"}},
+			[]string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known any more: " +
+				"the leader looked last 1h ago", "Fault leader: the leader looked last 1h ago"}},
+		"a leader that is silent after a probe that failed": {func(s *seen) {
+			s.said.LookedAt = noon.Add(-time.Hour)
+			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
+				Message: "scale: the write passed", LastTransitionTime: noon}
+		}, []string{"Warning webhook: the leader, which looked last 1h ago, found that it does not hold the plan: scale: the write passed",
+			"Fault leader: the leader looked last 1h ago"}},
 		"a leader that is stopped": {func(s *seen) {
 			s.said.Conditions[0] = status.Condition{Type: status.Planning, Status: status.False, Reason: status.Paused, Message: "alice",
 				LastTransitionTime: noon}

@@ -69,15 +69,37 @@ func (s *seen) checkWebhook() (all []Finding) {
 	if len(all) > 0 {
 		return all
 	}
-	switch e := s.condition(status.Enforced); {
-	case e == nil:
-		return unknown(s.webhook.Name+" is as shipped, and its authority is valid; whether it holds the plan is not probed: no leader",
-			"have a planner run, whose leader probes it: "+s.kubectl("get pods -l app.kubernetes.io/name=ballast", nil))
-	case e.Reason == status.Held:
-		return ok("%s is as shipped, its authority is valid, and by the leader's probe it holds the plan", s.webhook.Name)
+	why, mend := s.unprobed()
+	if why != "" {
+		return unknown(s.webhook.Name+" is as shipped, and its authority is valid; whether it holds the plan is not "+why, mend)
+	}
+	if s.condition(status.Enforced).Reason == status.Held {
+		return ok("%s is as shipped, its authority is valid, and by what the leader said %s ago of its probe it holds the plan",
+			s.webhook.Name, s.age())
 	}
 	return ok("%s is as shipped, and its authority is valid", s.webhook.Name)
 }
+
+// unprobed is why nobody knows whether the webhook holds the plan, and what mends that; empty where the leader says it.
+func (s *seen) unprobed() (why, mend string) {
+	pods := s.kubectl("get pods -l app.kubernetes.io/name=ballast", nil)
+	switch {
+	case apierrors.IsForbidden(s.saidErr):
+		return "known: what the leader says may not be read", s.mayNot("get", "configmaps")
+	case s.saidErr != nil:
+		return "known: what the leader says cannot be read: " + s.saidErr.Error(), "run it again; " + pods
+	case s.said == nil:
+		return "probed: no leader", "have a planner run, whose leader probes it: " + pods
+	case s.said.Old(s.now):
+		return "known any more: the leader looked last " + s.age() + " ago", "have a planner run, whose leader probes it: " + pods
+	case s.condition(status.Enforced) == nil:
+		return "told: the leader says nothing of its probe", "ballast status"
+	}
+	return "", ""
+}
+
+// age is how long ago the leader said what it says.
+func (s *seen) age() string { return say.Span(s.now.Sub(s.said.LookedAt)) }
 
 // probed is what the leader's probe has against the webhook, nil where it has nothing.
 func (s *seen) probed() *Finding {
@@ -85,6 +107,10 @@ func (s *seen) probed() *Finding {
 	switch {
 	case e == nil:
 		return nil
+	case e.Reason == status.NotHeld && s.said.Old(s.now):
+		return &Finding{Result: Warning,
+			Message: "the leader, which looked last " + s.age() + " ago, found that it does not hold the plan: " + e.Message,
+			Mend:    s.kubectl("get pods -l app.kubernetes.io/name=ballast", nil) + ": while no planner leads none probes it anew"}
 	case e.Reason == status.NotHeld:
 		return &Finding{Result: Fault, Message: "the leader's probe finds since " + e.LastTransitionTime.UTC().Format(time.RFC3339) +
 			" that it does not hold the plan: " + e.Message,
@@ -174,10 +200,12 @@ func (s *seen) checkLeader() (all []Finding) {
 		return whetherInstalled()
 	case s.webhook == nil && s.said == nil:
 		return ok("ballast is not installed")
+	case s.saidErr != nil:
+		return unknown("what the leader says cannot be read", "the line looking says why")
 	case s.said == nil:
 		return fault("no leader has said yet how things are", "kubectl -n "+s.namespace+" logs deploy/ballast-planner")
-	case s.now.Sub(s.said.LookedAt) > silent:
-		return fault("the leader looked last "+say.Span(s.now.Sub(s.said.LookedAt))+" ago",
+	case s.said.Old(s.now):
+		return fault("the leader looked last "+s.age()+" ago",
 			"kubectl -n "+s.namespace+" get pods -l app.kubernetes.io/name=ballast")
 	}
 	for _, c := range s.said.Conditions {
@@ -196,10 +224,7 @@ func (s *seen) checkLeader() (all []Finding) {
 			Mend: "ballast status"})
 	}
 	if len(all) == 0 {
-		return ok("%s looked %s ago, and all is well", s.said.Leader, say.Span(s.now.Sub(s.said.LookedAt)))
+		return ok("%s looked %s ago, and all is well", s.said.Leader, s.age())
 	}
 	return all
 }
-
-// silent is how long a leader that lives says nothing at most: it says something once a minute, and a cycle may take minutes.
-const silent = 5 * time.Minute

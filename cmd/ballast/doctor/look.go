@@ -58,7 +58,8 @@ type seen struct {
 	webhook    *admissionv1.MutatingWebhookConfiguration
 	installed  installation.Seen
 	installErr error
-	said       *status.Status
+	said       *status.Status // nil: no leader said anything, or saidErr
+	saidErr    error
 	denied     []rbacv1.PolicyRule
 	rightsErr  error
 }
@@ -223,8 +224,8 @@ func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
 	s.installed, s.installErr = l.Look(ctx, names)
 	kept := store.New(store.Options{Client: c, Reader: c, Namespace: s.namespace, Plan: s.in.Config.Plan.ConfigMap,
 		History: s.in.Config.Plan.History})
-	s.said, err = kept.ReadStatus(ctx)
-	s.couldNot("what the leader says", err)
+	s.said, s.saidErr = kept.ReadStatus(ctx)
+	s.couldNot("what the leader says", s.saidErr)
 	s.lookAtRights(ctx, c)
 }
 

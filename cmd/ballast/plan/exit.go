@@ -18,13 +18,13 @@ import (
 // exitChanges is the exit code where the plan would differ from what is.
 const exitChanges = 2
 
-// exitCode is the error that --exit-code ends with, nil where nothing would change.
+// exitCode is what the command ends with, nil where nothing would change. What would has been printed.
 func exitCode(in input.Inputs, out cycle.Outcome) error {
 	changes := changesOf(in, out)
 	if len(changes) == 0 {
 		return nil
 	}
-	return say.ExitWith(exitChanges, errors.New("would change: "+strings.Join(changes, ", ")))
+	return say.ExitQuietly(exitChanges, errors.New("would change: "+strings.Join(changes, ", ")))
 }
 
 // changesOf is what differs, whatever keeps it from happening now.

@@ -45,10 +45,12 @@ API server refused it, of Secrets or of sizes, which nodes have no room, and the
 The workload is found by its labels, whatever it is called. Of the Secrets name, server, shard, labels and annotations are looked
 at, and of data.config whether Argo CD can read it.
 
-The exit code is 0, and 1 where there is no answer. With --exit-code it is 2 where anything would change, whatever it waits for: clusters
-that move, the number of replicas, sizes, the one restart that sets the env, cluster Secrets that are without a shard yet.`,
+The exit code is 1 where there is no answer. In every form of output it is 2 where anything would change, whatever it waits for: clusters
+that move, the number of replicas, sizes, the one restart that sets the env, cluster Secrets that are without a shard yet. With
+--exit-code=false it is 0 there, as where nothing would change.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
   ballast plan --config ballast.yaml -o json
+  ballast plan --prometheus http://localhost:9090 -o patch --exit-code=false > patch.yaml   # in a script under set -e
   ballast plan --prometheus http://localhost:9090 -o html > plan.html   # the page, as one file that loads nothing
   # for a bug report: names, servers and loads, no credential known by its place
   ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json`,
@@ -60,8 +62,8 @@ that move, the number of replicas, sizes, the one restart that sets the env, clu
 	o.Register(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, wide (every move), json, yaml (the plan document), "+
 		"html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
-	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "end with exit code 2 where anything would change: "+
-		"clusters that move, the number of replicas, sizes, the one restart, Secrets without a shard")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", true, "end with exit code 2 where anything would change: "+
+		"clusters that move, the number of replicas, sizes, the one restart, Secrets without a shard; with =false it is 0")
 	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
 		"also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; "+
 			"names and servers, no credential that is known by its place")

@@ -153,6 +153,13 @@ telemetry: {clusters: 1}
 	}
 }
 
+// ofBusy are the metrics of TestABusyPlannerShowsMore.
+func ofBusy() []string {
+	return []string{"ballast_enforcement_configuration_matches", "ballast_enforcement_up", "ballast_planner_moves_left",
+		"ballast_planner_oldest_sample_timestamp_seconds", "ballast_planner_problems", "ballast_planner_replica_capacity_ratio",
+		"ballast_size_in_force", "ballast_size_rule_computed", "ballast_size_rule_decided", "ballast_size_rule_input"}
+}
+
 // TestABusyPlannerShowsMore: what waits for a mode that enforces, for a policy of sizes, a capacity or samples with an age.
 func TestABusyPlannerShowsMore(t *testing.T) {
 	server, prometheusURL := fleetOfTwo(t)
@@ -165,10 +172,7 @@ index: {pNorm: {p: "1", weights: {apps: "1"}}}
 partition: {sticky: {}, capacity: "0.2"}
 size: {policies: [{name: ours, rules: [{list: requests, resource: memory, base: 512Mi, slope: 8Mi, input: clusters, max: 4Gi}]}]}
 `, prometheusURL), registry)
-	busy := []string{"ballast_enforcement_configuration_matches", "ballast_enforcement_up", "ballast_planner_moves_left",
-		"ballast_planner_oldest_sample_timestamp_seconds", "ballast_planner_problems", "ballast_planner_replica_capacity_ratio",
-		"ballast_size_in_force", "ballast_size_rule_computed", "ballast_size_rule_decided", "ballast_size_rule_input"}
-	shown := showing(t, registry, busy...)
+	shown := showing(t, registry, ofBusy()...)
 	if shown["ballast_enforcement_up"].GetMetric()[0].GetGauge().GetValue() != 0 {
 		t.Error("the plan is held by no webhook")
 	}
@@ -178,10 +182,5 @@ size: {policies: [{name: ours, rules: [{list: requests, resource: memory, base: 
 	}
 	if diff := cmp.Diff([]string{"0 520", "1 528"}, sizes); diff != "" { // MiB: of one cluster, Argo CD's own, and of two
 		t.Errorf("sizes (-want +got):\n%s", diff)
-	}
-	for _, name := range busy {
-		if absent()[name] == "" {
-			t.Errorf("%s needs nothing that is busy", name)
-		}
 	}
 }

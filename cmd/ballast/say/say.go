@@ -63,6 +63,9 @@ func OneLine(s string) string { return printable.Text(strings.TrimSpace(s), maxN
 // Error puts an error on as many lines as it has. The ones after the first are indented, so that none of them can
 // pass for a line of ours.
 func Error(w io.Writer, err error) {
+	if quiet(err) {
+		return
+	}
 	lines := strings.Split(strings.TrimRight(err.Error(), "\n"), "\n")
 	const most = 100
 	for i, line := range lines[:min(len(lines), most)] {

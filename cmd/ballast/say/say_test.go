@@ -24,6 +24,7 @@ func TestErrorsAreSaidLineByLine(t *testing.T) {
 		"one line":      {errors.New("no plan"), "ballast: no plan\n"},
 		"with its mend": {errors.New("no plan\nis ballast installed?\n"), "ballast: no plan\n  is ballast installed?\n"},
 		"hostile":       {fmt.Errorf("reading %w", errors.New("a\x1b[2J\nballast: all is well\r\nx http://u:p@h")), "ballast: reading a\\u001b[2J\n  ballast: all is well \n  x http://***@h\n"},
+		"told already":  {fmt.Errorf("x: %w", say.ExitQuietly(2, errors.New("3 moves"))), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -42,6 +43,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		"any error":   {errors.New("x"), 1},
 		"one's own":   {say.ExitWith(3, errors.New("x")), 3},
+		"an answer":   {say.ExitQuietly(2, errors.New("x")), 2},
 		"wrapped":     {fmt.Errorf("y: %w", say.ExitWith(3, errors.New("x"))), 3},
 		"around one":  {say.ExitWith(4, fmt.Errorf("y: %w", os.ErrNotExist)), 4},
 		"interrupted": {fmt.Errorf("y: %w", os.ErrDeadlineExceeded), 1},

@@ -16,7 +16,6 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/controller/archive"
 	"ballast/planner/controller/gather"
-	"ballast/planner/controller/inforce"
 	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
@@ -54,17 +53,9 @@ func readHistory(ctx context.Context, kept *store.Store) (memory.Memory, store.H
 	return known, h, errors.Join(problems...)
 }
 
-// takeIn takes over what the plan ConfigMap says, judged by the history as the leader judges it.
+// takeIn takes over what the plan ConfigMap says, judged by the history as the leader judges it. The planner is who wrote the plan.
 func takeIn(in *input.Inputs, snapshot store.Snapshot, history store.History) {
-	doc := snapshot.Document
-	newest := history.LastPlan()
-	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, newest)
-	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
-	in.Cordon, in.Tripped, in.Rebase = doc.Cordon, doc.Tripped, doc.Rebase
-	in.Rollback = archive.RollbackTo(history.Plans, doc.Rollback)
-	if !snapshot.Exists() {
-		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
-	}
+	archive.TakeIn(in, snapshot, history.LastPlan(), history.Plans)
 	switch {
 	case in.InForce != nil:
 		in.PlannerUser = in.InForce.PlannerUser
@@ -73,8 +64,9 @@ func takeIn(in *input.Inputs, snapshot store.Snapshot, history store.History) {
 	}
 }
 
-// probedBy is whether the webhooks hold the plan, as the leader says that it found them last; nil where it does not say.
-func probedBy(ctx context.Context, kept *store.Store, progress io.Writer) (*bool, []string) {
+// probedBy is whether the webhooks hold the plan, as the leader says that it found them last; nil where it does not say, or has said
+// nothing for long.
+func probedBy(ctx context.Context, kept *store.Store, now time.Time, progress io.Writer) (*bool, []string) {
 	said, err := kept.ReadStatus(ctx)
 	if err != nil {
 		say.To(progress, "note: whether the webhooks hold the plan is not known: %v\n", err)
@@ -82,6 +74,12 @@ func probedBy(ctx context.Context, kept *store.Store, progress io.Writer) (*bool
 	if err != nil || said == nil {
 		return nil, nil
 	}
+	age := say.Span(now.Sub(said.LookedAt))
+	if said.Old(now) {
+		say.To(progress, "note: whether the webhooks hold the plan is not known: the leader looked last %s ago, and what it said is old\n", age)
+		return nil, nil
+	}
+	say.To(progress, "by what the leader said %s ago of whether the webhooks hold the plan\n", age)
 	at := slices.IndexFunc(said.Conditions, func(c status.Condition) bool { return c.Type == status.Enforced })
 	if at < 0 {
 		return nil, nil

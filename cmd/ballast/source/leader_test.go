@@ -1,14 +1,17 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/fixture"
@@ -77,6 +80,8 @@ func TestThePlanBeginsWithWhatTheLeaderKnows(t *testing.T) {
 		}},
 		"a webhook that nobody asked": {func(w *fixture.World) { w.Turns(status.Enforced, status.Unknown, status.NotAsked, "") },
 			func(in *input.Inputs, stands plan.Plan) { in.InForce = &stands }},
+		"a webhook that was asked long ago": {func(w *fixture.World) { w.Said.LookedAt = time.Now().Add(-status.Outdated - time.Minute) },
+			func(in *input.Inputs, stands plan.Plan) { in.InForce = &stands }},
 		"a backup that somebody restored": {func(w *fixture.World) { w.Plan.Revision = 14 },
 			func(in *input.Inputs, _ plan.Plan) { in.Last, in.PlanFault = &before, belief.PlanOlder }},
 		"switched off": {func(w *fixture.World) { w.People[plan.AnnotationEnforcement] = "off" },
@@ -85,6 +90,7 @@ func TestThePlanBeginsWithWhatTheLeaderKnows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := fixture.QuietWorld()
 			w.Kept = []store.Record{kept(t, before)}
+			w.Said.LookedAt = time.Now()
 			test.change(w)
 			cfg := config.Default()
 			cfg.Mode, cfg.Poll.Prometheus.URL = plan.Enforce, emptyPrometheus(t)
@@ -112,5 +118,49 @@ func TestThePlanBeginsWithWhatTheLeaderKnows(t *testing.T) {
 				t.Errorf("what comes of it (-leader +plan):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestThePlanSaysHowOldTheLeadersWordIs, and goes by none that is old or that cannot be read.
+func TestThePlanSaysHowOldTheLeadersWordIs(t *testing.T) {
+	for name, test := range map[string]struct {
+		said  func(*status.Status, time.Time) *status.Status
+		holds bool
+		want  string
+	}{
+		"of now": {func(s *status.Status, now time.Time) *status.Status {
+			s.LookedAt = now.Add(-90 * time.Second)
+			return s
+		}, true,
+			"by what the leader said 1m30s ago of whether the webhooks hold the plan\n"},
+		"as old as it may be": {func(s *status.Status, now time.Time) *status.Status { s.LookedAt = now.Add(-5 * time.Minute); return s }, true,
+			"by what the leader said 5m ago of whether the webhooks hold the plan\n"},
+		"old": {func(s *status.Status, now time.Time) *status.Status {
+			s.LookedAt = now.Add(-301 * time.Second)
+			return s
+		}, false,
+			"note: whether the webhooks hold the plan is not known: the leader looked last 5m1s ago, and what it said is old\n"},
+		"nothing": {func(*status.Status, time.Time) *status.Status { return nil }, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, now := fixture.QuietWorld(), time.Now().UTC().Truncate(time.Second)
+			w.Said = test.said(w.Said, now)
+			var notes bytes.Buffer
+			holds, unheld := probedBy(t.Context(), keptBy(w.Client(t), config.Default()), now, &notes)
+			if (holds != nil && *holds) != test.holds || len(unheld) > 0 || notes.String() != test.want {
+				t.Errorf("the webhooks hold it: %v, %q; it says %q, want %q", holds, unheld, notes.String(), test.want)
+			}
+		})
+	}
+}
+
+// TestWhoeverMayNotReadThePlanIsToldWhichRightsItTakes, as of Secrets.
+func TestWhoeverMayNotReadThePlanIsToldWhichRightsItTakes(t *testing.T) {
+	w := fixture.QuietWorld()
+	w.Forbidden = []string{"ballast-plan"}
+	_, err := observe(t.Context(), w.Client(t), func(context.Context) (bool, error) { return false, nil }, config.Default(), io.Discard)
+	const want = "plan needs get and list on secrets, configmaps, statefulsets and deployments in \"argocd\""
+	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("it says %v, want it to end with %q", err, want)
 	}
 }

@@ -216,7 +216,7 @@ func observe(
 	kept := keptBy(c, cfg)
 	snapshot, err := kept.Read(ctx)
 	if err != nil {
-		return in, err
+		return in, connect.ExplainDenied(err, cfg.Target.Namespace)
 	}
 	history := remembered(ctx, kept, &in, progress)
 	takeIn(&in, snapshot, history)
@@ -225,7 +225,7 @@ func observe(
 	}
 	in.Discovered.AcceptDiscovery = snapshot.Document.AcceptDiscovery
 	if in.InForce != nil && in.InForce.Mode.Enforced() && !in.BreakGlass {
-		in.Enforcement, in.Unheld = probedBy(ctx, kept, progress)
+		in.Enforcement, in.Unheld = probedBy(ctx, kept, in.Now, progress)
 	}
 	if has, err := resizes(ctx); err == nil {
 		in.Resizes = &has

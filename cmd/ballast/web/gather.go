@@ -68,6 +68,8 @@ func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 		note("the load over time (ConfigMap "+c.Plan.History+")", f.Trend.UnmarshalBinary(part))
 	}
 	saved, _ := memory.OfSaved(history.Parts) // what cannot be read of it only means that fewer Secrets are known
+	f.Values, err = memory.Measured(history.Parts)
+	note("what was measured (ConfigMap "+c.Plan.History+")", err)
 	note("cluster Secrets", s.clusters(ctx, c, saved.Known, &f))
 	if p := f.Document.Plan; p != nil {
 		pods, err := podlist.List(ctx, s.Live, p.Target, "", f.Now)

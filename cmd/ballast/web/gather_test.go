@@ -10,6 +10,8 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/measure"
 	"ballast/planner/page"
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -46,13 +48,18 @@ func TestALookReadsWhatThePageShows(t *testing.T) {
 	levels := trend.Trend{}.Take(trend.Level{At: fixture.Noon, Fullest: 3 * plan.LoadUnit, Mean: plan.LoadUnit, Replicas: 3}, "u")
 	part, err := levels.MarshalBinary()
 	fixture.MustDo(t, err)
-	history.Parts = map[string][]byte{trend.HistoryPart: part}
+	values := measure.LastGood{IDs: []string{"dev"}, Columns: []measure.LastColumn{
+		{ID: "apps", Values: []float64{12}, At: []int64{fixture.Noon.Unix()}, Measured: []bool{true}}}}
+	history.Parts, _ = memory.Memory{LastGood: values}.Parts(map[string][]byte{trend.HistoryPart: part})
 	_, err = kept.WriteHistory(t.Context(), history, fixture.Noon)
 	fixture.MustDo(t, err)
 
 	f := looked(t, c)
 	if diff := cmp.Diff(levels, f.Trend); diff != "" {
 		t.Errorf("load over time (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(values, f.Values); diff != "" {
+		t.Errorf("what was measured (-want +got):\n%s", diff)
 	}
 	if f.Document.Plan == nil || f.Document.Plan.Revision != 17 || f.Status == nil {
 		t.Fatalf("the plan is %+v, the leader says %+v", f.Document.Plan, f.Status)

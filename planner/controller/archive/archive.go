@@ -284,8 +284,23 @@ func (a *Archive) Locked(base store.Snapshot) []problem.Problem {
 	return list
 }
 
-// RollbackTo is RollbackTo by the history as the leader knows it.
-func (a *Archive) RollbackTo(asked string) *input.Rollback { return RollbackTo(a.history.Plans, asked) }
+// TakeIn is TakeIn by what the leader keeps.
+func (a *Archive) TakeIn(in *input.Inputs, snapshot store.Snapshot) {
+	TakeIn(in, snapshot, a.Newest(), a.history.Plans)
+}
+
+// TakeIn takes over what the plan ConfigMap says, judged by the newest plan that is known and the plans that a person may go back to. It
+// is the same for the leader and for whoever asks what a leader would do.
+func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept []store.Record) {
+	doc := snapshot.Document
+	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, newest)
+	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
+	in.Cordon, in.Tripped, in.Rebase, in.Rollback = doc.Cordon, doc.Tripped, doc.Rebase, RollbackTo(kept, doc.Rollback)
+	if !snapshot.Exists() {
+		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
+	}
+	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
+}
 
 // RollbackTo reads the annotation by which a person asks for an earlier plan, of those that are kept.
 func RollbackTo(kept []store.Record, asked string) *input.Rollback {

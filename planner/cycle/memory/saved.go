@@ -3,6 +3,7 @@ package memory
 import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
+	"ballast/planner/measure"
 	"ballast/planner/plan"
 )
 
@@ -34,4 +35,12 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 	m, dropped := Of(asked)
 	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Taken: m.Taken, Sizes: m.Sizes,
 		Counts: m.Counts}, dropped
+}
+
+// Measured are the last good values that the leader left in the history, up to five minutes ago; none where it left none.
+func Measured(parts map[string][]byte) (values measure.LastGood, err error) {
+	if part, there := parts[partLastGood]; there {
+		err = values.UnmarshalBinary(part)
+	}
+	return values, err
 }

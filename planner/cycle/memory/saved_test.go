@@ -11,6 +11,7 @@ import (
 	"ballast/planner/change/harm"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
+	"ballast/planner/measure"
 	"ballast/planner/sim"
 )
 
@@ -62,5 +63,24 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	}
 	if got, dropped := OfSaved(nil); !cmp.Equal(Saved{}, got) || len(dropped) > 0 {
 		t.Errorf("of no history %+v is saved, dropped %v", got, dropped)
+	}
+}
+
+// TestMeasuredIsWhatTheLeaderKept: the last good values, none of a history without them, and an error of what is no such part.
+func TestMeasuredIsWhatTheLeaderKept(t *testing.T) {
+	want := measure.LastGood{IDs: []string{"a"}, Columns: []measure.LastColumn{
+		{ID: "apps", Values: []float64{3}, At: []int64{1700000000}, Measured: []bool{true}}}}
+	parts, stale := Memory{LastGood: want}.Parts(nil)
+	if len(stale) > 0 {
+		t.Fatal(stale)
+	}
+	if got, err := Measured(parts); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("measured is %+v, %v", got, err)
+	}
+	if got, err := Measured(nil); err != nil || !cmp.Equal(measure.LastGood{}, got) {
+		t.Errorf("of no history it is %+v, %v", got, err)
+	}
+	if got, err := Measured(map[string][]byte{partLastGood: []byte("x")}); err == nil || !cmp.Equal(measure.LastGood{}, got) {
+		t.Errorf("of a damaged history it is %+v, %v", got, err)
 	}
 }

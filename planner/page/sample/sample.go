@@ -14,6 +14,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/measure"
 	"ballast/planner/observed"
 	"ballast/planner/page"
 	"ballast/planner/page/chart"
@@ -34,6 +35,7 @@ func Fleet(clusters int) page.Fleet {
 		Decided: chart.Decided{At: Now.Add(-4 * time.Minute), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: "wave 2 of 3: replica 1 is above what it may carry, and 0 has room"}}
 	f.Kept[0].Decided = f.Decided
 	f.Trend = week(f.Kept)
+	f.Values = measured(p, shards)
 	for _, c := range []int{3, 8} {
 		if c < len(shards) {
 			f.Pins[shards[c].ID] = p.Clusters[shards[c].ID].Replica
@@ -85,6 +87,20 @@ func inForce(clusters int) (plan.Plan, []plan.Shard) {
 		}
 	}
 	return p, shards
+}
+
+// measured are two metrics of the clusters by their load, as of the last cycle that the history has.
+func measured(p plan.Plan, shards []plan.Shard) measure.LastGood {
+	l := measure.LastGood{Columns: []measure.LastColumn{{ID: "apps"}, {ID: "objects"}}}
+	for _, s := range shards {
+		l.IDs = append(l.IDs, s.ID)
+		carries := plan.LoadOf(p.Clusters[s.ID].Load).Float() * float64(len(shards))
+		for c, value := range []float64{math.Round(20 * carries), math.Round(8123.4 * carries)} {
+			at := Now.Add(-time.Duration(150+60*c) * time.Second).Unix()
+			l.Columns[c].Values, l.Columns[c].At = append(l.Columns[c].Values, value), append(l.Columns[c].At, at)
+		}
+	}
+	return l
 }
 
 func byWeight(weights []float64) []int {

@@ -73,16 +73,13 @@ func (s *Overview) writeLeader(w io.Writer) {
 	}
 }
 
-// outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
-const outdated = 5 * time.Minute
-
 // writeConditions says how the leader has things, and how long ago it looked.
 func (s *Overview) writeConditions(w io.Writer) error {
 	if s.LookedAt.IsZero() {
 		return nil
 	}
 	since := ""
-	if s.Now.Sub(s.LookedAt) > outdated {
+	if s.Now.Sub(s.LookedAt) > status.Outdated {
 		since = ": no leader has looked since; see the pods of Deployment ballast-planner"
 	}
 	say.To(w, "Status   as the leader had it %s ago%s\n", say.Span(s.Now.Sub(s.LookedAt)), since)
