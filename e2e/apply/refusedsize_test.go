@@ -16,6 +16,7 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
@@ -23,7 +24,7 @@ import (
 // deciding is the planner's decision of sizes, a minute after the last one each time, over the pods of a real API server.
 type deciding struct {
 	*sizes
-	resize.Question
+	question.Question
 	refused map[string]string
 }
 
@@ -46,7 +47,7 @@ func (s *sizes) limited(t *testing.T, owner []metav1.OwnerReference) {
 	rule := func(list config.SizeList, resource string, base config.Quantity) config.SizeRule {
 		return config.SizeRule{List: list, Resource: resource, Base: base}
 	}
-	d := &deciding{sizes: s, Question: resize.Question{Now: time.Now(), Replicas: 3, Due: 2, Plan: s.plan,
+	d := &deciding{sizes: s, Question: question.Question{Now: time.Now(), Replicas: 3, Due: 2, Plan: s.plan,
 		Size: config.Size{Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
 			rule(config.Requests, "memory", "2Gi"), rule(config.Limits, "memory", "4Gi")}}}},
 		Template: &plan.Resources{Requests: amounts{"cpu": "250m", "memory": "512Mi"}}}}

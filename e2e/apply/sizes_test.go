@@ -20,7 +20,7 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	webhookfixture "ballast/webhook/fixture"
 )
@@ -173,7 +173,7 @@ func (s *sizes) runs(t *testing.T, name string, conditions ...corev1.PodConditio
 // due is what differs of the pods, as the planner sees them.
 func (s *sizes) due(t *testing.T) (diff.Result, []observed.Pod) {
 	t.Helper()
-	c, err := ownership.List(t.Context(), s.planner, s.plan.Target, "", time.Now())
+	c, err := podlist.List(t.Context(), s.planner, s.plan.Target, "", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/controller"
 	"ballast/planner/cycle/memory"
@@ -92,7 +93,7 @@ func staysTripped(t *testing.T, server *rest.Config) {
 	revision := b.plan().Revision
 	l.end()
 	b.remember(func(m *memory.Memory) {
-		m.Changes.Trip = &change.Trip{At: b.clock.Now(), Reason: change.Orphaned, Why: why}
+		m.Changes.Trip = &harm.Trip{At: b.clock.Now(), Reason: harm.Orphaned, Why: why}
 	})
 	b.fail("patch ballast-plan", errors.New("the API server is away"))
 	b.thaw()

@@ -28,6 +28,7 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/controller"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -177,12 +178,12 @@ func (b *bed) start() (*controller.Loop, func()) {
 func (b *bed) newLoop() *controller.Loop {
 	b.Helper()
 	guarded := b.guarded()
-	return controller.NewLoop(controller.Options{
+	return controller.NewLoop(wiring.Options{
 		Config:  func() config.PlannerConfig { return b.config },
 		Reader:  b.client,
 		Store:   store.New(store.Options{Client: guarded, Reader: guarded, Namespace: b.namespace, Plan: b.config.Plan.ConfigMap, History: b.config.Plan.History, Key: keySecret}),
 		Applier: apply.New(apply.Options{Client: guarded, Reader: b.client, Nudger: b, Clock: b.clock}),
-		NewFetcher: func(config.PlannerConfig, plan.Target) (controller.Fetcher, error) {
+		NewFetcher: func(config.PlannerConfig, plan.Target) (wiring.Fetcher, error) {
 			return b.prometheus, nil
 		},
 		Emit:        func(_ discover.Workload, events ...telemetry.Event) { b.tell(events) },
@@ -502,7 +503,7 @@ type prometheusFake struct {
 	during func() // runs inside the next answer
 }
 
-var _ controller.Fetcher = (*prometheusFake)(nil)
+var _ wiring.Fetcher = (*prometheusFake)(nil)
 
 func (p *prometheusFake) set(server string, load float64) {
 	p.mu.Lock()

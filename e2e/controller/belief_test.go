@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"ballast/planner/controller"
-	"ballast/planner/cycle"
+	"ballast/planner/controller/gather"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -109,10 +109,10 @@ func refusesAForgery(t *testing.T, server *rest.Config, forge func(*plan.Plan)) 
 	if p := b.plan(); !p.SameEnforced(before) || p.Revision <= before.Revision || p.Revision > before.Revision+3 {
 		t.Errorf("revision %d after %d and another plan:\n%s", p.Revision, before.Revision, cmp.Diff(before, p))
 	}
-	if told := b.told(cycle.PlanForeign); len(told) != 1 || !strings.Contains(told[0], "written by nobody of this installation") {
+	if told := b.told(belief.PlanForeign); len(told) != 1 || !strings.Contains(told[0], "written by nobody of this installation") {
 		t.Errorf("people were told %q", told)
 	}
-	if n := testutil.ToFloat64(l.Metrics.PlanRefused.WithLabelValues(cycle.PlanForeign)); n != 1 {
+	if n := testutil.ToFloat64(l.Metrics.PlanRefused.WithLabelValues(belief.PlanForeign)); n != 1 {
 		t.Errorf("counted %v times, want once", n)
 	}
 }
@@ -195,7 +195,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	}
 	// Argo CD's legacy algorithm, by the UIDs of this fleet's own Secrets.
 	want := map[string]int{}
-	in, w, err := controller.Look(b.ctx, b.client, b.config, discover.Known{}, nil)
+	in, w, err := gather.Look(b.ctx, b.client, b.config, discover.Known{}, nil)
 	b.must(err)
 	fleet := standing.Fleet(input.Inputs{Discovered: in})
 	for i, owner := range sharding.Owners(fleet.Clusters, sharding.Legacy, 3, nil) {
@@ -209,7 +209,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	if p.Revision <= revision {
 		t.Errorf("revision %d after %d", p.Revision, revision)
 	}
-	if told := b.told(cycle.PlanForeign); len(told) != 1 {
+	if told := b.told(belief.PlanForeign); len(told) != 1 {
 		t.Errorf("people were told %q", told)
 	}
 	if told := b.told("HistoryDropped"); len(told) != 1 || !strings.Contains(told[0], "is not this installation's own: its MAC is missing or wrong") {
@@ -251,7 +251,7 @@ func repairsNothingUnjudged(t *testing.T, server *rest.Config) {
 	if diff := cmp.Diff(want, b.stands()); diff != "" || b.tried("patch c000") != writes {
 		t.Errorf("%d writes to a Secret (-want +got):\n%s", b.tried("patch c000")-writes, diff)
 	}
-	if told := b.told(cycle.PlanOlder); len(told) != 1 {
+	if told := b.told(belief.PlanOlder); len(told) != 1 {
 		t.Errorf("people were told %q", told)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/plan"
 )
 
@@ -44,7 +44,7 @@ func TestAnInstallationAfterDeletedManifests(t *testing.T) {
 	if words.Annotations[plan.AnnotationPaused] != "true" || !strings.Contains(words.Data[plan.KeyPins], "c000: ") {
 		t.Errorf("people's words are %v and %q", words.Annotations, words.Data[plan.KeyPins])
 	}
-	if told := b.told(cycle.PlanForeign); len(told) != 1 {
+	if told := b.told(belief.PlanForeign); len(told) != 1 {
 		t.Errorf("people were told %q", told)
 	}
 }

@@ -35,7 +35,9 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/controller"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
 	"ballast/planner/store"
@@ -259,7 +261,7 @@ func wire(namespace string) (cache.Cache, *controller.Loop, error) {
 		return nil, nil, err
 	}
 	kept, err := cache.New(api, cache.Options{HTTPClient: h, DefaultNamespaces: map[string]cache.Config{namespace: {}},
-		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: discover.Transform(selector)}}})
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: secrets.Transform(selector)}}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -287,12 +289,12 @@ func heapLoop(c config.PlannerConfig, cached, live client.Client) *controller.Lo
 	for i := range 401 {
 		fake.set(server(heapCluster(i)), float64(1+i%7))
 	}
-	return controller.NewLoop(controller.Options{
+	return controller.NewLoop(wiring.Options{
 		Config:      func() config.PlannerConfig { return c },
 		Reader:      cached,
 		Store:       store.New(store.Options{Client: cached, Reader: live, Namespace: c.Target.Namespace, Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)}),
 		Applier:     apply.New(apply.Options{Client: cached, Reader: live}),
-		NewFetcher:  func(config.PlannerConfig, plan.Target) (controller.Fetcher, error) { return fake, nil },
+		NewFetcher:  func(config.PlannerConfig, plan.Target) (wiring.Fetcher, error) { return fake, nil },
 		Emit:        func(discover.Workload, ...telemetry.Event) {},
 		Metrics:     telemetry.NewMetrics(prometheus.NewRegistry()),
 		Log:         logr.Discard(),

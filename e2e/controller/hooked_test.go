@@ -20,7 +20,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -105,7 +105,7 @@ func adopted(loads ...float64) input.Inputs {
 // asks probes as a cycle does, and gives what people are told, by the webhook's short name, and whether all is held.
 func (s *probeSite) asks() (unheld []string, holds bool) {
 	s.Helper()
-	in, found := s.in, probe.Ask(s.Context(), s.planner, controller.Held(s.in))
+	in, found := s.in, probe.Ask(s.Context(), s.planner, gather.Held(s.in))
 	if found.Asked == 0 {
 		return []string{"nothing was asked"}, false
 	}
@@ -153,7 +153,7 @@ func tellsWhoseWriteWasPutBack(t *testing.T, s *probeSite) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: s.in.Discovered.Secrets[0].Name}}
 	s.must(s.Admin.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"shard":"77"}}`))))
 	hooked.Eventually(t, "a webhook tells of the write", func() bool {
-		found := probe.Ask(t.Context(), s.planner, controller.Held(s.in))
+		found := probe.Ask(t.Context(), s.planner, gather.Held(s.in))
 		told := plan.Together(found.PutBack)
 		if told == nil || len(told.Users) != 1 {
 			return false

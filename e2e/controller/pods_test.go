@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"ballast/planner/config"
-	"ballast/planner/controller"
-	"ballast/planner/ownership"
+	"ballast/planner/controller/gather"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll/pods"
 	"ballast/planner/trend"
@@ -84,7 +84,7 @@ func TestWithoutAPrometheusLoadsAreOfThePodsOwnMetrics(t *testing.T) {
 	b.config.Poll.Prometheus, b.config.Poll.Pods, b.config.Index.PNorm.Weights = nil, &config.Pods{}, nil
 	b.config.Interval = config.Duration(2 * time.Minute)
 	a := &argoCD{b: b, clusters: 5, began: b.clock.Now().Add(-time.Hour), counted: map[string]float64{}, times: 1}
-	observer := &controller.Observer{Reader: a.pods(b.workload()), Clock: b.clock, Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: a}})}
+	observer := &gather.Observer{Reader: a.pods(b.workload()), Clock: b.clock, Scrape: scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: a}})}
 	lead := func(cycles int) {
 		l := b.newLoop()
 		l.Observe = observer.Observe

@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -107,7 +108,7 @@ func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
 	b.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
 	dead := -1
 	l := b.newLoop()
-	l.Observe = func(context.Context, controller.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) {
+	l.Observe = func(context.Context, wiring.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
 		o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true}}
 		for r := range 3 {
 			if r != dead {

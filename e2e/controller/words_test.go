@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/plan"
 )
@@ -51,7 +51,7 @@ func keepsATrip(t *testing.T, server *rest.Config) {
 	b.cycles(first, 2)
 	end()
 	b.remember(func(m *memory.Memory) {
-		m.Changes.Trip = &change.Trip{At: b.clock.Now(), Reason: change.OOMKilled, Why: "a wave did harm"}
+		m.Changes.Trip = &harm.Trip{At: b.clock.Now(), Reason: harm.OOMKilled, Why: "a wave did harm"}
 	})
 	l := b.newLoop()
 	cycle := func() {

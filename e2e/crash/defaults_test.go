@@ -24,7 +24,8 @@ import (
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/sim"
@@ -39,8 +40,8 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 	c := defaultsCase()
 	r := newCrashRunIn(t, site.Admin, hooked.Namespace, c)
 	r.planner = r.memo.Over(site.As(hooked.Planner))
-	r.fetcher = func(c config.PlannerConfig, t plan.Target) (controller.Fetcher, error) {
-		return controller.NewFetcher(c, t)
+	r.fetcher = func(c config.PlannerConfig, t plan.Target) (wiring.Fetcher, error) {
+		return gather.NewFetcher(c, t)
 	}
 	r.probe = func(ctx context.Context, h probe.Held) probe.Result { return probe.Ask(ctx, r.planner, h) }
 	r.planned = func() { // as a webhook hears of it within a second

@@ -10,7 +10,8 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
 )
@@ -71,8 +72,8 @@ func driftCase() (c crashCase, base []float64) {
 // followDrift leads the fleet by the shipped configuration and a change of it, while its loads drift.
 func (r *crashRun) followDrift(base []float64, change func(*config.PlannerConfig)) (d drift) {
 	r.Helper()
-	r.fetcher = func(c config.PlannerConfig, t plan.Target) (controller.Fetcher, error) {
-		return controller.NewFetcher(c, t)
+	r.fetcher = func(c config.PlannerConfig, t plan.Target) (wiring.Fetcher, error) {
+		return gather.NewFetcher(c, t)
 	}
 	prometheus := httptest.NewServer(defaultsPrometheus{r})
 	r.Cleanup(prometheus.Close)

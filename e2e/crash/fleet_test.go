@@ -6,7 +6,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/sim"
 )
 
@@ -35,5 +35,5 @@ func (f *crashFleet) countedOwners(cluster string) []int {
 // observe is what the pods say of themselves.
 func (f *crashFleet) observe(found discover.Fleet, now time.Time) input.Observed {
 	reports := f.Reports(now)
-	return input.Observed{Known: true, Pods: ownership.Pods(reports), Reported: f.Observation(reports, found)}
+	return input.Observed{Known: true, Pods: scrape.Pods(reports), Reported: f.Observation(reports, found)}
 }

@@ -14,9 +14,10 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/controller"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/status"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -45,14 +46,14 @@ func (r *crashRun) lead() {
 	l.ctx, l.cancel = context.WithCancel(r.ctx)
 	guarded := l.guarded()
 	identity := fmt.Sprintf("planner-%d", r.leaders)
-	l.loop = controller.NewLoop(controller.Options{
+	l.loop = controller.NewLoop(wiring.Options{
 		Config:     func() config.PlannerConfig { return r.config },
 		Reader:     &r.cache,
 		Store:      store.New(store.Options{Client: guarded, Reader: guarded, Namespace: r.namespace, Plan: r.config.Plan.ConfigMap, History: r.config.Plan.History, Key: keySecret}),
 		Applier:    apply.New(apply.Options{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
 		NewFetcher: r.fetcher,
 		Probe:      r.probe,
-		Observe: func(_ context.Context, _ controller.Fetcher, _ discover.Workload, fleet discover.Fleet) (input.Observed, []ownership.PodReport) {
+		Observe: func(_ context.Context, _ wiring.Fetcher, _ discover.Workload, fleet discover.Fleet) (input.Observed, []scrape.PodReport) {
 			if l.dead || r.faults.away(r.clock.Now()) {
 				return input.Observed{Trouble: []string{"the pods cannot be listed"}}, nil
 			}

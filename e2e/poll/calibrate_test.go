@@ -13,7 +13,7 @@ import (
 	"ballast/e2e/assets"
 	fit "ballast/planner/calibrate"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -58,7 +58,7 @@ func (u *used) add(family, suffix, labels string, value float64, at time.Time) {
 // each is one series, a sample a minute.
 func (u *used) each(family, suffix, labels string, value func(at time.Time, minutes float64) (float64, bool)) {
 	from := now.Add(-8 * time.Hour)
-	for at := from; !at.After(now); at = at.Add(scrape) {
+	for at := from; !at.After(now); at = at.Add(scrapeEvery) {
 		if v, ok := value(at, at.Sub(from).Minutes()); ok {
 			u.add(family, suffix, labels, v, at)
 		}
@@ -135,7 +135,7 @@ func TestCalibrateFindsWhatMadeIt(t *testing.T) {
 		in.Discovered.Secrets = append(in.Discovered.Secrets,
 			discover.Secret{UID: name, Name: name, Cluster: name, Server: "https://" + name + ".example.com", HasData: true})
 	}
-	client, err := controller.NewFetcher(in.Config, plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: in.Workload.Name})
+	client, err := gather.NewFetcher(in.Config, plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: in.Workload.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

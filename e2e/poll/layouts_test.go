@@ -24,7 +24,8 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
@@ -89,7 +90,7 @@ var (
 	justMoved = now.Add(-5 * time.Minute)  // d goes from pod 0 to pod 1
 )
 
-const scrape = time.Minute
+const scrapeEvery = time.Minute
 
 // history collects the samples of one layout by metric family, as the OpenMetrics format wants them.
 type history struct {
@@ -108,7 +109,7 @@ func (h *history) add(family, suffix string, pod int, labels map[string]string, 
 		out = &bytes.Buffer{}
 		h.families[family] = out
 	}
-	for i, t := 0, from; !t.After(to); i, t = i+1, t.Add(scrape) {
+	for i, t := 0, from; !t.After(to); i, t = i+1, t.Add(scrapeEvery) {
 		if all["instance"] = h.address(pod, t); byPod {
 			all["instance"] = all[podLabel]
 		}
@@ -136,7 +137,7 @@ func pairs(labels map[string]string) string {
 func (h *history) targets(memory float64, since time.Time) {
 	for pod := range 3 {
 		h.add("process_start_time_seconds", "", pod, nil, start, now, func(minutes int) float64 {
-			if pod == 1 && start.Add(time.Duration(minutes)*scrape).After(restarted) {
+			if pod == 1 && start.Add(time.Duration(minutes)*scrapeEvery).After(restarted) {
 				return float64(restarted.Unix())
 			}
 			return float64(since.Unix())
@@ -240,7 +241,7 @@ func (h *history) write() *bytes.Buffer {
 		h.app(0, a, app[0], app[1], start, now)
 	}
 	// b moved half an hour ago: pod 0 loses its gauges at once, and keeps its counters.
-	before := int(moved.Sub(start) / scrape)
+	before := int(moved.Sub(start) / scrapeEvery)
 	h.objects(0, b, start, moved, 200)
 	h.objects(1, b, moved, now, 220)
 	h.events(0, b, start, now, risenTo(120, before))
@@ -250,23 +251,23 @@ func (h *history) write() *bytes.Buffer {
 	h.app(0, b, "argocd", "three", start, moved)
 	h.app(1, b, "argocd", "three", moved, now)
 	// c's pod restarted, and its counters began anew. Its Application writes the URL with a slash.
-	sinceRestart := restarted.Add(scrape)
+	sinceRestart := restarted.Add(scrapeEvery)
 	h.objects(1, c, start, now, 70)
 	h.events(1, c, start, now, func(i int) float64 {
-		if t := start.Add(time.Duration(i) * scrape); t.After(restarted) {
+		if t := start.Add(time.Duration(i) * scrapeEvery); t.After(restarted) {
 			return t.Sub(restarted).Minutes() * 60
 		}
 		return float64(i) * 60
 	})
 	h.reconciles(1, c+"/", start, now, func(i int) float64 {
-		if t := start.Add(time.Duration(i) * scrape); !t.Before(sinceRestart) {
+		if t := start.Add(time.Duration(i) * scrapeEvery); !t.Before(sinceRestart) {
 			return t.Sub(restarted).Minutes() * 30
 		}
 		return float64(i) * 30
 	})
 	h.app(1, c+"/", "argocd", "four", start, now)
 	// d moved five minutes ago: both pods are within every window.
-	before = int(justMoved.Sub(start) / scrape)
+	before = int(justMoved.Sub(start) / scrapeEvery)
 	h.objects(0, d, start, justMoved, 80)
 	h.objects(1, d, justMoved, now, 80)
 	h.events(0, d, start, now, risenTo(60, before))
@@ -449,7 +450,7 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 			if len(table.Problems) > 0 || table.Frozen {
 				t.Errorf("problems: %v, frozen: %v", table.Problems, table.Frozen)
 			}
-			if diff := cmp.Diff(reports(l.workload.Name), ownership.Ask(t.Context(), client, controllers(l.workload.Name), now)); diff != "" {
+			if diff := cmp.Diff(reports(l.workload.Name), scrape.Ask(t.Context(), client, controllers(l.workload.Name), now)); diff != "" {
 				t.Errorf("who owns what (-want +got):\n%s", diff)
 			}
 		})
@@ -466,22 +467,22 @@ func (h *history) client(t *testing.T, binaries assets.Binaries) *poll.Prometheu
 	return client
 }
 
-func controllers(workload string) []ownership.Controller {
-	var pods []ownership.Controller
+func controllers(workload string) []podlist.Controller {
+	var pods []podlist.Controller
 	for pod := range 2 {
-		pods = append(pods, ownership.Controller{Pod: observed.Pod{Name: fmt.Sprintf("%s-%d", workload, pod)}})
+		pods = append(pods, podlist.Controller{Pod: observed.Pod{Name: fmt.Sprintf("%s-%d", workload, pod)}})
 	}
 	return pods
 }
 
 // reports are what the pods of the history say of who owns what. Nobody says so of c: its one Application writes its URL with a slash,
 // by which Argo CD finds no cluster, so it tells of no owner.
-func reports(workload string) []ownership.PodReport {
-	want := []ownership.PodReport{
-		{Servers: map[string]ownership.ServerReport{
-			"https://a.example.com": {Apps: 4, Cached: true, CacheAge: 17, Connected: true, Reconciles: 7200, Counts: ownership.ShowsReconciles}, "https://b.example.com": {Reconciles: 12600, Counts: ownership.ShowsReconciles}, "https://d.example.com": {Reconciles: 7050, Counts: ownership.ShowsReconciles}}},
-		{Servers: map[string]ownership.ServerReport{
-			"https://b.example.com": {Apps: 1, Reconciles: 1800, Counts: ownership.ShowsReconciles}, "https://d.example.com": {Apps: 2, Reconciles: 150, Counts: ownership.ShowsReconciles}}},
+func reports(workload string) []scrape.PodReport {
+	want := []scrape.PodReport{
+		{Servers: map[string]scrape.ServerReport{
+			"https://a.example.com": {Apps: 4, Cached: true, CacheAge: 17, Connected: true, Reconciles: 7200, Counts: scrape.ShowsReconciles}, "https://b.example.com": {Reconciles: 12600, Counts: scrape.ShowsReconciles}, "https://d.example.com": {Reconciles: 7050, Counts: scrape.ShowsReconciles}}},
+		{Servers: map[string]scrape.ServerReport{
+			"https://b.example.com": {Apps: 1, Reconciles: 1800, Counts: scrape.ShowsReconciles}, "https://d.example.com": {Apps: 2, Reconciles: 150, Counts: scrape.ShowsReconciles}}},
 	}
 	for i, pod := range controllers(workload) {
 		pod.Memory = 1 << 30
@@ -546,7 +547,7 @@ func TestPodsThatCannotBeToldApartRefuseTheMetrics(t *testing.T) {
 			if diff := cmp.Diff(test.refused, strings.Join(refused, " ")); diff != "" {
 				t.Errorf("refused (-want +got):\n%s", diff)
 			}
-			for _, r := range ownership.Ask(t.Context(), client, controllers(test.layout.workload.Name), now) {
+			for _, r := range scrape.Ask(t.Context(), client, controllers(test.layout.workload.Name), now) {
 				if diff := cmp.Diff("asking Prometheus for argocd_app_info: "+test.want, r.Err); diff != "" {
 					t.Errorf("who owns what (-want +got):\n%s", diff)
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"ballast/e2e/assets"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
 )
@@ -43,7 +43,7 @@ func TestAServerThatIsTooLongRefusesNoOthersSeries(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]answer{}
-		for _, f := range client.Fetch(t.Context(), append(poll.DefaultMetrics(), ownership.Queries()...), clusters(t), now) {
+		for _, f := range client.Fetch(t.Context(), append(poll.DefaultMetrics(), scrape.Queries()...), clusters(t), now) {
 			got[f.Metric] = answer{f.Samples, f.Warnings, f.Err}
 		}
 		return got

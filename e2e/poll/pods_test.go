@@ -12,19 +12,20 @@ import (
 
 	"ballast/e2e/assets"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
 	"ballast/planner/poll/promql"
 )
 
 // shown is what a pod shows of a cluster at a minute of the past; nil is nothing.
-type shown func(minute int) *ownership.ServerReport
+type shown func(minute int) *scrape.ServerReport
 
 // pastOfPods is four hours of two pods with clusters a to d, uneven as real ones are: b moves, pod 0 begins anew in place, pod 1 does at another
 // address (history.address), and is not reached for a quarter of an hour.
 func pastOfPods() map[int]map[string]shown {
-	const both = ownership.ShowsEvents | ownership.ShowsReconciles
+	const both = scrape.ShowsEvents | scrape.ShowsReconciles
 	count := func(seed, minute int) float64 { // up to that minute
 		sum := 0.0
 		for m := range minute {
@@ -32,11 +33,11 @@ func pastOfPods() map[int]map[string]shown {
 		}
 		return sum
 	}
-	report := func(events float64, objects, apps int) *ownership.ServerReport {
-		return &ownership.ServerReport{Events: events, Reconciles: events / 4, Objects: float64(objects), Apps: apps, Counts: both | ownership.ShowsObjects}
+	report := func(events float64, objects, apps int) *scrape.ServerReport {
+		return &scrape.ServerReport{Events: events, Reconciles: events / 4, Objects: float64(objects), Apps: apps, Counts: both | scrape.ShowsObjects}
 	}
-	frozen := func(events float64) *ownership.ServerReport {
-		return &ownership.ServerReport{Events: events, Reconciles: events / 4, Counts: both}
+	frozen := func(events float64) *scrape.ServerReport {
+		return &scrape.ServerReport{Events: events, Reconciles: events / 4, Counts: both}
 	}
 	const moves, anew, away, back = 150, 100, 190, 205
 	since := func(begin, minute int) int {
@@ -45,9 +46,9 @@ func pastOfPods() map[int]map[string]shown {
 		}
 		return minute - begin
 	}
-	other := int(restarted.Sub(start)/scrape) + 1
+	other := int(restarted.Sub(start)/scrapeEvery) + 1
 	reached := func(s shown) shown {
-		return func(m int) *ownership.ServerReport {
+		return func(m int) *scrape.ServerReport {
 			if m >= away && m < back {
 				return nil
 			}
@@ -56,10 +57,10 @@ func pastOfPods() map[int]map[string]shown {
 	}
 	return map[int]map[string]shown{
 		0: {
-			"https://a.example.com": func(m int) *ownership.ServerReport {
+			"https://a.example.com": func(m int) *scrape.ServerReport {
 				return report(count(3, since(anew, m)), 100+m%13, 4)
 			},
-			"https://b.example.com": func(m int) *ownership.ServerReport {
+			"https://b.example.com": func(m int) *scrape.ServerReport {
 				if m >= moves {
 					return frozen(count(5, since(anew, moves)))
 				}
@@ -67,14 +68,14 @@ func pastOfPods() map[int]map[string]shown {
 			},
 		},
 		1: {
-			"https://b.example.com": reached(func(m int) *ownership.ServerReport {
+			"https://b.example.com": reached(func(m int) *scrape.ServerReport {
 				if m < moves {
 					return nil
 				}
 				return report(count(5, m-moves), 220, 2)
 			}),
-			"https://c.example.com": reached(func(m int) *ownership.ServerReport { return report(count(2, since(other, m)), 70+m/30, 1) }),
-			"https://d.example.com": reached(func(m int) *ownership.ServerReport {
+			"https://c.example.com": reached(func(m int) *scrape.ServerReport { return report(count(2, since(other, m)), 70+m/30, 1) }),
+			"https://d.example.com": reached(func(m int) *scrape.ServerReport {
 				if m < 230 { // it is new
 					return nil
 				}
@@ -95,8 +96,8 @@ func TestPodsAnswerAsPrometheusDoes(t *testing.T) {
 	past := pastOfPods()
 	for pod, clusters := range past {
 		for server, of := range clusters {
-			for m := range int(now.Sub(start)/scrape) + 1 {
-				h.shows(pod, server, start.Add(time.Duration(m)*scrape), of(m))
+			for m := range int(now.Sub(start)/scrapeEvery) + 1 {
+				h.shows(pod, server, start.Add(time.Duration(m)*scrapeEvery), of(m))
 			}
 		}
 	}
@@ -106,8 +107,8 @@ func TestPodsAnswerAsPrometheusDoes(t *testing.T) {
 	}
 	servers := []string{"https://a.example.com", "https://b.example.com", "https://c.example.com", "https://d.example.com"}
 	var w pods.Window
-	for m := range int(now.Sub(start)/scrape) + 1 {
-		at := start.Add(time.Duration(m) * scrape)
+	for m := range int(now.Sub(start)/scrapeEvery) + 1 {
+		at := start.Add(time.Duration(m) * scrapeEvery)
 		w.Take(h.look(past, m, at), servers, at)
 		aligned := at.Equal(at.Truncate(5 * time.Minute))
 		if m < 12 || m%31 != 0 && m%40 != 0 && !at.Equal(now) {
@@ -143,13 +144,13 @@ func compareAnswers(t *testing.T, at time.Time, aligned bool, want, got []poll.F
 }
 
 // shows gives Prometheus one scrape.
-func (h *history) shows(pod int, server string, at time.Time, s *ownership.ServerReport) {
+func (h *history) shows(pod int, server string, at time.Time, s *scrape.ServerReport) {
 	if s == nil {
 		return
 	}
 	h.events(pod, server, at, at, constant(s.Events))
 	h.reconciles(pod, server, at, at, constant(s.Reconciles))
-	if s.Shows(ownership.ShowsObjects) {
+	if s.Shows(scrape.ShowsObjects) {
 		h.objects(pod, server, at, at, s.Objects)
 	}
 	for app := range s.Apps {
@@ -158,11 +159,11 @@ func (h *history) shows(pod int, server string, at time.Time, s *ownership.Serve
 }
 
 // look gives the window the same one.
-func (h *history) look(past map[int]map[string]shown, minute int, at time.Time) []ownership.PodReport {
-	var reports []ownership.PodReport
+func (h *history) look(past map[int]map[string]shown, minute int, at time.Time) []scrape.PodReport {
+	var reports []scrape.PodReport
 	for pod := range 2 {
-		r := ownership.PodReport{Controller: ownership.Controller{Pod: observed.Pod{Name: fmt.Sprint(pod)}, Address: h.address(pod, at)},
-			SampledAt: at, Servers: map[string]ownership.ServerReport{}}
+		r := scrape.PodReport{Controller: podlist.Controller{Pod: observed.Pod{Name: fmt.Sprint(pod)}, Address: h.address(pod, at)},
+			SampledAt: at, Servers: map[string]scrape.ServerReport{}}
 		for server, of := range past[pod] {
 			if s := of(minute); s != nil {
 				r.Servers[server] = *s

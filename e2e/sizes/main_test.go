@@ -4,6 +4,7 @@ package sizes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -326,12 +327,16 @@ func (w *world) blockedSoon(words ...string) {
 // statusSoon waits until `ballast status` says that.
 func (w *world) statusSoon(words string) {
 	w.Helper()
+	last := ""
 	w.soon("status "+words, func(ctx context.Context) error {
 		out, _, err := w.RunBallast(ctx, w.alice, "status")
-		if out == "" || strings.Contains(out, words) {
+		if strings.Contains(out, words) {
 			return err
 		}
-		return fmt.Errorf("ballast status says\n%s", out)
+		if out != "" {
+			last = out
+		}
+		return errors.Join(fmt.Errorf("ballast status says\n%s", last), err)
 	})
 }
 

@@ -26,6 +26,7 @@ func TestSizes(t *testing.T) {
 		{"a load step raises one replica's request in its window, once, and no pod restarts", (*world).loadStep},
 		{"a pod that was deleted comes back with its size", (*world).deleted},
 		{"what a person makes of a pod's size is put back", (*world).putBack},
+		{"a shrink below what a pod uses is its node's to say, and done once it uses less", (*world).refusedShrink},
 		{"under break-glass sizes are people's, and once it is over the plan's", (*world).breakGlass},
 		{"what a node puts off or refuses is shown, asked for once, and done when there is room", (*world).noRoom},
 		{"a pod that was OOM-killed goes up at once", (*world).oomKilled},
@@ -147,6 +148,23 @@ func (w *world) putBack() {
 		}
 		return nil
 	})
+	w.sizesSoon(w.all()...)
+	w.same(before, generation)
+}
+
+// refusedShrink has a person raise a limit, which the pod then uses more of than the plan gives it: its node shrinks it once it
+// uses less, and says so until then.
+func (w *world) refusedShrink() {
+	before, generation := w.lives(), w.statefulSet().Generation
+	held := resource.MustParse(w.at(2).Limit)
+	raised, used := held.DeepCopy(), held.DeepCopy()
+	raised.Add(resource.MustParse("1Gi"))
+	used.Add(resource.MustParse("512Mi"))
+	w.kubectlAdmin("annotate", "pod", podName(2), "plane.ballast/memory-in-use="+used.String())
+	w.kubectl("patch", "pod", podName(2), "--subresource=resize", "-p",
+		fmt.Sprintf(`{"spec":{"containers":[{"name":"argocd-application-controller","resources":{"limits":{"memory":"%s"}}}]}}`, raised.String()))
+	w.statusSoon(fmt.Sprintf("Failed (attempting to set pod memory limit (%d) below current usage (%d))", held.Value(), used.Value()))
+	w.kubectlAdmin("annotate", "pod", podName(2), "plane.ballast/memory-in-use-")
 	w.sizesSoon(w.all()...)
 	w.same(before, generation)
 }

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // life is a fleet under ballast: transition after transition.
@@ -19,7 +20,7 @@ type life struct {
 	*fleet
 	plan     plan.Plan
 	pins     plan.Pins
-	o        rollout.Options
+	o        basis.Options
 	now      time.Time
 	target   map[string]int // where the rollout goes; nil: the leader died, and the next one does not know
 	past     observed.State

@@ -9,7 +9,7 @@ import (
 	"ballast/e2e/gaps"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
+	"ballast/planner/rollout/readiness"
 )
 
 // mostReplicas is how many pods a fleet has at most.
@@ -171,7 +171,7 @@ func (f *fleet) adopt(p plan.Plan) {
 	}
 	for f.deliverAny() {
 	}
-	if missing := rollout.Missing(p, f.seen()); len(missing) > 0 {
+	if missing := readiness.Missing(p, f.seen()); len(missing) > 0 {
 		f.Fatalf("an adopted fleet lacks %q", missing)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
+	"ballast/planner/rollout/readiness"
 )
 
 // rest lets cycles pass until nothing is left to do.
@@ -35,7 +37,7 @@ func (l *life) transition() {
 	want := l.drawWant()
 	quiet := rapid.Bool().Draw(l.T, "quiet")
 	l.o = l.drawOptions(quiet)
-	if missing := rollout.Missing(l.plan, l.seen()); len(missing) > 0 {
+	if missing := readiness.Missing(l.plan, l.seen()); len(missing) > 0 {
 		l.Fatalf("a fleet between two transitions lacks %q", missing)
 	}
 	begun, err := rollout.Begin(l.plan, want, l.o, l.now)
@@ -72,8 +74,8 @@ func (l *life) transition() {
 	l.figures.transitions[direction(from.Replicas, want.Replicas)]++
 }
 
-func (l *life) drawOptions(quiet bool) rollout.Options {
-	o := rollout.Options{Mode: plan.ModeLive, StageTimeout: 24 * time.Hour, MaxMovesPerWave: rapid.IntRange(1, 6).Draw(l.T, "per wave"), Budget: math.MaxInt}
+func (l *life) drawOptions(quiet bool) basis.Options {
+	o := basis.Options{Mode: plan.ModeLive, StageTimeout: 24 * time.Hour, MaxMovesPerWave: rapid.IntRange(1, 6).Draw(l.T, "per wave"), Budget: math.MaxInt}
 	if !quiet {
 		o.StageTimeout = rapid.SampledFrom([]time.Duration{time.Minute, 10 * time.Minute}).Draw(l.T, "timeout")
 	}

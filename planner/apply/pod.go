@@ -19,7 +19,7 @@ import (
 
 	"ballast/planner/answer"
 	"ballast/planner/diff"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 )
 
@@ -80,7 +80,7 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 	err := a.resizePod(ctx, &live, c.Name, lacks)
 	if keepsLimit(err) {
 		a.limits.learn(a.Clock.Now())
-		rest := diff.KeepingMemory(ownership.PodSize(&live, &live.Spec.Containers[at]), lacks)
+		rest := diff.KeepingMemory(podlist.PodSize(&live, &live.Spec.Containers[at]), lacks)
 		if len(rest.Requests)+len(rest.Limits) == 0 {
 			return "", fmt.Errorf("sizing pod %q: the API server lowers no memory limit of a running pod: %w", key, errRefused)
 		}
@@ -131,14 +131,14 @@ func maySize(live *corev1.Pod, target plan.Target, at int, s diff.PatchPod) stri
 		return "it is another one than was looked at"
 	case live.DeletionTimestamp != nil:
 		return "it is being deleted"
-	case !ownership.Belongs(live, target, ""):
+	case !podlist.Belongs(live, target, ""):
 		return "it is no pod of the workload's any more"
 	case live.Annotations[plan.AnnotationUnmanaged] == "true":
 		return "it is annotated as unmanaged"
 	case at < 0:
 		return fmt.Sprintf("it has no container %q", target.Container)
 	}
-	return ownership.PodSize(live, &live.Spec.Containers[at]).Misfit(s.Size)
+	return podlist.PodSize(live, &live.Spec.Containers[at]).Misfit(s.Size)
 }
 
 // sizePatch is the strategic merge patch of a container's resources, for the pod of that UID. It takes out what holds a time that JSON

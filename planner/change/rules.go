@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"ballast/planner/change/maintenance"
 )
 
 // Direction is what a change does.
@@ -74,9 +76,9 @@ func (m MinChange) Threshold(current int64) int64 {
 // Policy is the rules of one direction.
 type Policy struct {
 	Mode          Mode
-	Windows       []MaintenanceWindow // with Maintenance; none never opens
-	Cooldown      time.Duration       // since the last change of the same thing, in either direction
-	Stabilization time.Duration       // HPA's window: the least growth and the least shrinking that was wanted in it counts
+	Windows       []maintenance.Window // with Maintenance; none never opens
+	Cooldown      time.Duration        // since the last change of the same thing, in either direction
+	Stabilization time.Duration        // HPA's window: the least growth and the least shrinking that was wanted in it counts
 	MinChange     MinChange
 	Rate          []Pace
 	Select        Select
@@ -136,7 +138,7 @@ func (v Verdict) because(p Policy, blocks ...Block) Verdict {
 			break
 		}
 		if v.Until = later(v.Until, b.Until); i == len(blocks)-1 && p.Mode == Maintenance {
-			v.Until = NextOf(p.Windows, v.Until) // it may have closed again by then
+			v.Until = maintenance.NextOf(p.Windows, v.Until) // it may have closed again by then
 		}
 	}
 	v.Blocks = blocks
@@ -237,7 +239,7 @@ func (j judge) window(p Policy) *Block {
 	if p.Mode != Maintenance {
 		return nil
 	}
-	next := NextOf(p.Windows, j.Now)
+	next := maintenance.NextOf(p.Windows, j.Now)
 	switch {
 	case next.Equal(j.Now):
 		return nil

@@ -8,12 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"ballast/planner/change/maintenance"
 )
 
 func ptr[T any](v T) *T { return &v }
 
 func TestWhatIsInTheWay(t *testing.T) {
-	night := window(t, "22:00", "23:00", "")
+	night := evening(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tonight := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) int64 { return now.Add(-d).Unix() }
@@ -31,7 +33,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 			Verdict{Out, 3, []Block{{Reason: UpdatePolicy, Why: "the mode is Off"}}, time.Time{}}},
 		"an OOM kill does not beat Off": {Policy{Mode: Off}, Policy{}, Ask{Current: 3, Wanted: 4, OOMKilled: true}, Past{},
 			Verdict{Out, 3, []Block{{Reason: UpdatePolicy, Why: "the mode is Off"}}, time.Time{}}},
-		"outside the window": {Policy{Mode: Maintenance, Windows: []MaintenanceWindow{night}}, Policy{}, Ask{Current: 3, Wanted: 4, OOMKilled: true}, Past{},
+		"outside the window": {Policy{Mode: Maintenance, Windows: []maintenance.Window{night}}, Policy{}, Ask{Current: 3, Wanted: 4, OOMKilled: true}, Past{},
 			Verdict{Out, 3, []Block{{OutsideMaintenance, tonight, "the next maintenance window begins then"}}, tonight}},
 		"a window that nobody configured": {Policy{Mode: Maintenance}, Policy{}, Ask{Current: 3, Wanted: 4}, Past{},
 			Verdict{Out, 3, []Block{{Reason: OutsideMaintenance, Why: "no maintenance window is configured"}}, time.Time{}}},
@@ -54,10 +56,10 @@ func TestWhatIsInTheWay(t *testing.T) {
 			Verdict{Out, 5, []Block{{RateLimit, now.Add(10 * time.Minute), "the rate allows no more now"}}, now.Add(10 * time.Minute)}},
 		"what the caller knows": {Policy{}, Policy{}, Ask{Current: 4, Wanted: 9, Known: []BlockReason{RolloutInProgress, StaleInput}}, Past{},
 			Verdict{Out, 4, []Block{{Reason: StaleInput}, {Reason: RolloutInProgress}}, time.Time{}}},
-		"the window closes before the wait is over": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11 * time.Hour, Windows: []MaintenanceWindow{night}}, Ask{Current: 4, Wanted: 3}, Past{Last: now.Unix()},
+		"the window closes before the wait is over": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11 * time.Hour, Windows: []maintenance.Window{night}}, Ask{Current: 4, Wanted: 3}, Past{Last: now.Unix()},
 			Verdict{In, 4, []Block{{OutsideMaintenance, tonight, "the next maintenance window begins then"},
 				{StabilizationWindow, now.Add(11 * time.Hour), "the last change was less than 11h ago"}}, tonight.Add(time.Hour)}},
-		"the window closes before it, by a second": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11*time.Hour + time.Second, Windows: []MaintenanceWindow{night}}, Ask{Current: 4, Wanted: 3}, Past{Last: now.Unix()},
+		"the window closes before it, by a second": {Policy{}, Policy{Mode: Maintenance, Cooldown: 11*time.Hour + time.Second, Windows: []maintenance.Window{night}}, Ask{Current: 4, Wanted: 3}, Past{Last: now.Unix()},
 			Verdict{In, 4, []Block{{OutsideMaintenance, tonight, "the next maintenance window begins then"},
 				{StabilizationWindow, now.Add(11*time.Hour + time.Second), "the last change was less than 11h0m1s ago"}}, tonight.Add(24 * time.Hour)}},
 	} {
@@ -85,7 +87,7 @@ func TestResizesHaveARateForTheWholeFleet(t *testing.T) {
 }
 
 func TestMovesHaveAModeAndAWindow(t *testing.T) {
-	rules := Rules{Moves: Policy{Mode: Maintenance, Windows: []MaintenanceWindow{window(t, "22:00", "23:00", "")}}}
+	rules := Rules{Moves: Policy{Mode: Maintenance, Windows: []maintenance.Window{evening(t)}}}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	want := []Block{{OutsideMaintenance, now.Add(10 * time.Hour), "the next maintenance window begins then"}}
 	if diff := cmp.Diff(want, rules.MayMove(now, Past{})); diff != "" {
@@ -125,11 +127,11 @@ func anyPolicy(t *rapid.T, name string) Policy {
 	p := Policy{Mode: rapid.SampledFrom([]Mode{Auto, "", Maintenance}).Draw(t, name+"mode"), Cooldown: seconds("cooldown"), Stabilization: seconds("window")}
 	if p.Mode == Maintenance {
 		begin := rapid.IntRange(0, 23).Draw(t, name+"begin")
-		w, err := ParseWindow(fmt.Sprintf("%02d:00", begin), fmt.Sprintf("%02d:30", (begin+rapid.IntRange(0, 3).Draw(t, name+"hours"))%24), "America/New_York", nil)
+		w, err := maintenance.Parse(fmt.Sprintf("%02d:00", begin), fmt.Sprintf("%02d:30", (begin+rapid.IntRange(0, 3).Draw(t, name+"hours"))%24), "America/New_York", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Windows = []MaintenanceWindow{w}
+		p.Windows = []maintenance.Window{w}
 	}
 	if rapid.Bool().Draw(t, name+"rated") {
 		p.Rate = []Pace{{Count: rapid.IntRange(1, 3).Draw(t, name+"count"), Period: seconds("period") + time.Minute}}
@@ -235,4 +237,13 @@ func FuzzHistory(f *testing.F) {
 			t.Errorf("%+v", v)
 		}
 	})
+}
+
+func evening(t testing.TB) maintenance.Window {
+	t.Helper()
+	w, err := maintenance.Parse("22:00", "23:00", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/change"
+	"ballast/planner/change/maintenance"
 	"ballast/planner/size"
 )
 
@@ -99,7 +100,7 @@ func (s *SizeSteps) Of(resource string) *SizeStep {
 func (t Timing) policy() change.Policy {
 	p := change.Policy{Mode: t.Mode, Cooldown: time.Duration(t.Cooldown)}
 	for _, w := range t.Windows {
-		if window, err := change.ParseWindow(w.Begin, w.End, w.TimeZone, w.Weekdays); err == nil {
+		if window, err := maintenance.Parse(w.Begin, w.End, w.TimeZone, w.Weekdays); err == nil {
 			p.Windows = append(p.Windows, window)
 		}
 	}

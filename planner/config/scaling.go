@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
-	"ballast/planner/size"
+	"ballast/planner/size/weights"
 )
 
 // Scaling is when, and by how many at least, replicas come or go. A nil StabilizationWindow is none, but for replicas that go where
@@ -31,16 +31,16 @@ type WeightInterval struct {
 }
 
 // Intervals are the weights as they are evaluated, and what is wrong with them.
-func (s Size) Intervals() (size.Intervals, []string) {
-	given := make([]size.Interval, len(s.Weights))
+func (s Size) Intervals() (weights.Intervals, []string) {
+	given := make([]weights.Interval, len(s.Weights))
 	for i, w := range s.Weights {
-		given[i] = size.Interval{From: w.From.Float(), Weight: w.Weight}
+		given[i] = weights.Interval{From: w.From.Float(), Weight: w.Weight}
 		if w.To != "" {
 			to := w.To.Float()
 			given[i].To = &to
 		}
 	}
-	return size.Check(given)
+	return weights.Check(given)
 }
 
 // weighsFor is how long fewer replicas wait that weights do not ask for, where partition.sticky.downWindow does not say it.

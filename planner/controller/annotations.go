@@ -12,33 +12,6 @@ import (
 	"ballast/planner/store"
 )
 
-// rollbackTo is RollbackTo by the history as the leader knows it.
-func (a *archive) rollbackTo(asked string) *input.Rollback { return RollbackTo(a.history.Plans, asked) }
-
-// RollbackTo reads the annotation by which a person asks for an earlier plan, of those that are kept.
-func RollbackTo(kept []store.Record, asked string) *input.Rollback {
-	if asked == "" {
-		return nil
-	}
-	revision, ok := plan.ParseAsked(asked, plan.MaxRollback)
-	if !ok {
-		return &input.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
-	}
-	r := &input.Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}
-	for _, record := range kept {
-		if record.Revision != revision {
-			continue
-		}
-		p, err := plan.Decode(record.Text)
-		if err != nil {
-			r.Problem = fmt.Sprintf("revision %d cannot be read: %v", revision, err)
-			break
-		}
-		r.Plan, r.Problem = &p, ""
-	}
-	return r
-}
-
 // mostBlocked is how many changes that wait the annotation names.
 const mostBlocked = 10
 
@@ -86,10 +59,10 @@ func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, w
 	if err != nil {
 		return written, fmt.Errorf("answering on the plan ConfigMap: %w", err)
 	}
-	l.plan.hear(annotated.ConfigMap())
-	l.plan.learn(annotated.Document)
+	l.plan.Hear(annotated.ConfigMap())
+	l.plan.Learn(annotated.Document)
 	if _, told := set[plan.AnnotationTripped]; told {
-		l.memory.Changes.TripTold, l.archive.unsaved = true, true
+		l.memory.Changes.TripTold, l.archive.Unsaved = true, true
 	}
 	return annotated, nil
 }

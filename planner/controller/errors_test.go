@@ -13,11 +13,13 @@ import (
 
 	"ballast/planner/apply"
 	"ballast/planner/config"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
+	"ballast/planner/sim"
 	"ballast/planner/telemetry"
 )
 
@@ -46,30 +48,30 @@ func (refuses) Fetch(_ context.Context, metrics []poll.Metric, _ discover.Fleet,
 // TestWhatFailsWithoutEndingACycleIsCounted: a query that fails, a pod that shows nothing and a write that is refused by an error;
 // and what was put back is counted where it was written.
 func TestWhatFailsWithoutEndingACycleIsCounted(t *testing.T) {
-	c, clock := config.Default(), clocktesting.NewFakeClock(epoch)
+	c, clock := config.Default(), clocktesting.NewFakeClock(sim.Epoch)
 	trouble := []string{}
-	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
+	l := NewLoop(wiring.Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
 		Log: logr.Discard(), Clock: clock,
 		Emit: func(discover.Workload, ...telemetry.Event) {},
-		Observe: func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) {
+		Observe: func(context.Context, wiring.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
 			return input.Observed{Trouble: trouble}, nil
 		}})
 	counted := func(phase string) float64 { return testutil.ToFloat64(l.Metrics.Work.Errors.WithLabelValues(phase)) }
 	in := input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}}
-	l.asks.fetch(t.Context(), answersNothing{}, in)
-	l.asks.observe(t.Context(), nil, in)
+	l.asks.Fetch(t.Context(), answersNothing{}, in)
+	l.asks.ObservePods(t.Context(), nil, in)
 	if counted("fetch") != 0 || counted("observe") != 0 {
 		t.Errorf("%v and %v errors where nothing failed", counted("fetch"), counted("observe"))
 	}
 	trouble = []string{"nothing is known of what controller-0 owns", "nor of controller-1"}
 	in.Workload.Name = "another" // for which it is asked anew
-	l.asks.fetch(t.Context(), refuses{}, in)
-	l.asks.observe(t.Context(), nil, in)
+	l.asks.Fetch(t.Context(), refuses{}, in)
+	l.asks.ObservePods(t.Context(), nil, in)
 	if counted("fetch") != 1 || counted("observe") != 1 {
 		t.Errorf("%v and %v errors of fetch and observe, want 1 of each: they are of runs", counted("fetch"), counted("observe"))
 	}
 	failed := errors.New("the API server is away")
-	l.repairs.reportSteps(in.Workload, apply.Report{Results: []apply.Result{
+	l.repairs.ReportSteps(in.Workload, apply.Report{Results: []apply.Result{
 		{Step: diff.PatchShard{Secret: "a", Why: diff.Drifted}, Outcome: apply.Applied},
 		{Step: diff.PatchShard{Secret: "b", Why: diff.Drifted}, Outcome: apply.Failed, Err: failed},
 		{Step: diff.PatchShard{Secret: "c", Why: diff.Drifted}, Outcome: apply.Failed, Err: failed},

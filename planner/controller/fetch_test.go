@@ -11,16 +11,18 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ballast/planner/config"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/poll"
+	"ballast/planner/sim"
 	"ballast/planner/telemetry"
 )
 
 // countingPrometheus knows no series, and how often it was asked.
 type countingPrometheus struct{ asks int }
 
-var _ Fetcher = (*countingPrometheus)(nil)
+var _ wiring.Fetcher = (*countingPrometheus)(nil)
 
 // Fetch implements Fetcher.
 func (p *countingPrometheus) Fetch(_ context.Context, metrics []poll.Metric, _ discover.Fleet, _ time.Time) []poll.Fetched {
@@ -35,18 +37,18 @@ func (p *countingPrometheus) Fetch(_ context.Context, metrics []poll.Metric, _ d
 // TestPrometheusIsAskedOnceAnInterval, whatever number of cycles changes run: whoever may write a Secret must not make a
 // shared Prometheus work a minute's queries each second. And the next answer is not put off by them.
 func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
-	c, clock := config.Default(), clocktesting.NewFakeClock(epoch)
-	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
+	c, clock := config.Default(), clocktesting.NewFakeClock(sim.Epoch)
+	l := NewLoop(wiring.Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
 	prom := &countingPrometheus{}
 	asks := func() int {
-		l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 		return prom.asks
 	}
 	var got []int
 	for range 119 { // a change a second
 		got = append(got, asks())
-		if left, want := l.Pause(), time.Minute-clock.Since(l.asks.last.at); left != want {
-			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asks.last.at), left, want)
+		if left, want := l.Pause(), time.Minute-clock.Since(l.asks.AskedAt()); left != want {
+			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asks.AskedAt()), left, want)
 		}
 		clock.Step(time.Second)
 	}
@@ -61,9 +63,9 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 	if left := l.Pause(); left != time.Minute {
 		t.Errorf("an answer that is old puts the next cycle off for %s, want %s", left, time.Minute)
 	}
-	l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+	l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 	before := prom.asks
-	l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
+	l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
 	c.Poll.Prometheus.Timeout++
 	if asks(); prom.asks != before+2 {
 		t.Errorf("another workload and another configuration were asked for %d times, want 2", prom.asks-before)
@@ -73,13 +75,13 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 // TestNoAnswerIsPlannedWithUntilItIsTooOld: with an interval beyond maxAge a change between two cycles would be decided on samples
 // that are refused.
 func TestNoAnswerIsPlannedWithUntilItIsTooOld(t *testing.T) {
-	c, clock := config.Default(), clocktesting.NewFakeClock(epoch)
+	c, clock := config.Default(), clocktesting.NewFakeClock(sim.Epoch)
 	c.Interval, c.Poll.Prometheus.MaxAge = config.Duration(30*time.Minute), config.Duration(10*time.Minute)
-	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
+	l := NewLoop(wiring.Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
 	prom := &countingPrometheus{}
 	var asked []int
 	for range 13 { // a change a minute
-		l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 		asked = append(asked, prom.asks)
 		clock.Step(time.Minute)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"ballast/planner/apply"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
@@ -48,10 +48,10 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	}
 	c := l.Config()
 	in := input.Inputs{Now: l.Clock.Now().UTC(), Config: c, PlannerUser: l.PlannerUser}
-	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
+	if in.Discovered, in.Workload, err = l.looker.Stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
 		return err
 	}
-	next, stopped := cycle.BringBack(*claimed.Plan, in)
+	next, stopped := belief.BringBack(*claimed.Plan, in)
 	if stopped {
 		next.Target = standing.TargetOf(in.Workload)
 		written, err := l.Store.WritePlan(ctx, base, next, 0, store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
@@ -62,7 +62,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 		if p := written.Claimed().Plan; p != nil {
 			next.Revision = p.Revision
 		}
-		l.tell(in, telemetry.PlanWritten(next, broughtBack))
+		l.Tell(in, telemetry.PlanWritten(next, broughtBack))
 	}
 	begun := base.Meta.Reason == broughtBack // by a leader that may have ended before it wrote to the workload
 	if in.Workload.Replicas > 0 {
@@ -77,7 +77,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	seen := observed.State{Workload: standing.Seen(nil, discover.Fleet{}, discover.Known{}, in.Workload).Workload}
 	steps := diff.Steps(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
 	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
-	l.repairs.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
+	l.repairs.ReportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
 	return nil
 }
 
@@ -86,7 +86,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 // lapsed, from when on the webhook lets the replicas come back. The plan that says so is this leader's alone; the next one comes to the
 // same by its history.
 func (l *Loop) goesBackUnwritten(in input.Inputs, base store.Snapshot, failed error) {
-	stands := cmp.Or(l.plan.newest().Plan, l.archive.newest())
+	stands := cmp.Or(l.plan.Newest().Plan, l.archive.Newest())
 	why, denied := apply.Refusal(failed)
 	peoples := in.BreakGlass
 	if !denied || peoples || stands == nil {
@@ -96,16 +96,16 @@ func (l *Loop) goesBackUnwritten(in input.Inputs, base store.Snapshot, failed er
 	if held || !stands.StopsAll() {
 		return
 	}
-	next, stopped := cycle.BringBack(*stands, in)
+	next, stopped := belief.BringBack(*stands, in)
 	if !stopped {
 		return
 	}
 	next.Revision++
-	doc := l.plan.newest()
+	doc := l.plan.Newest()
 	doc.Plan = &next
-	l.plan.learn(doc)
+	l.plan.Learn(doc)
 	l.drifted.raise()
-	l.tell(in, telemetry.BroughtBackUnwritten(l.Store.Plan, why))
+	l.Tell(in, telemetry.BroughtBackUnwritten(l.Store.Plan, why))
 }
 
 // endBringing says beside the plan that what was stopped is back, for the next leader.

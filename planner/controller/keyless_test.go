@@ -2,6 +2,7 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -13,9 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"ballast/planner/config"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sim"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -29,21 +32,21 @@ func TestAStoppedFleetComesBackOnceThoughItsPlanCannotBeWritten(t *testing.T) {
 			told = append(told, e.Reason)
 		}
 	}
-	c, time := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), clocktesting.NewFakeClock(epoch)
-	l := NewLoop(Options{Log: logr.Discard(), Emit: emit, Config: config.Default, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
-		Clock: time,
+	c, clock := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), clocktesting.NewFakeClock(sim.Epoch)
+	l := NewLoop(wiring.Options{Log: logr.Discard(), Emit: emit, Config: config.Default, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
+		Clock: clock,
 		Store: store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"})})
 	target := plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "ac", Container: "ac"}
 	stopped := plan.Plan{Mode: plan.Enforce, Target: target, MaxReplicas: 8, Clusters: map[string]plan.Row{"c000": {Replica: 0}},
-		Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: epoch,
+		Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: sim.Epoch,
 			From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 4, ControllerReplicas: 4}}
-	stands, err := l.Store.WritePlan(t.Context(), store.Snapshot{}, stopped, 0, store.Meta{DecidedAt: epoch})
+	stands, err := l.Store.WritePlan(t.Context(), store.Snapshot{}, stopped, 0, store.Meta{DecidedAt: sim.Epoch})
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "ballast-plan", nil)
 	cycle := func() {
-		in := input.Inputs{Now: time.Now().UTC(), Config: config.Default(),
+		in := input.Inputs{Now: clock.Now().UTC(), Config: config.Default(),
 			Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "ac"}}
 		snapshot, err := l.read(t.Context())
 		if err != nil {
@@ -51,16 +54,16 @@ func TestAStoppedFleetComesBackOnceThoughItsPlanCannotBeWritten(t *testing.T) {
 		}
 		l.takeIn(&in, snapshot)
 		l.goesBackUnwritten(in, snapshot, refused)
-		time.Step(minutes(1))
+		clock.Step(time.Minute)
 	}
 	cycle()
-	if p := l.plan.newest().Plan; p == nil || p.Replicas != 0 || len(told) > 0 {
+	if p := l.plan.Newest().Plan; p == nil || p.Replicas != 0 || len(told) > 0 {
 		t.Fatalf("while the stop holds the plan is %+v, and people hear %q", p, told)
 	}
-	time.Step(plan.StopHeld)
+	clock.Step(plan.StopHeld)
 	for range 5 {
 		cycle()
-		if p := l.plan.newest().Plan; p.Replicas != 3 || p.Revision != stands.Document.Plan.Revision+1 {
+		if p := l.plan.Newest().Plan; p.Replicas != 3 || p.Revision != stands.Document.Plan.Revision+1 {
 			t.Errorf("revision %d has %d replicas, want those of before the stop", p.Revision, p.Replicas)
 		}
 	}

@@ -10,73 +10,49 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"ballast/planner/apply"
 	"ballast/planner/config"
-	"ballast/planner/conflicts"
+	"ballast/planner/controller/archive"
+	"ballast/planner/controller/gather"
+	"ballast/planner/controller/inforce"
+	"ballast/planner/controller/repair"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/installation"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
-	"ballast/planner/probe"
-	"ballast/planner/size/inputs"
+	"ballast/planner/poll"
+	"ballast/planner/poll/pods"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
-
-// Options are what a Loop works with.
-type Options struct {
-	Config      func() config.PlannerConfig // the newest good one
-	Reader      client.Reader               // the cache of Secrets and workloads
-	Store       *store.Store
-	Applier     *apply.Applier
-	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, probe.Held) probe.Result                                                            // whether the webhooks hold the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                             // nil: never asked
-	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                      // nil: never asked
-	Resizes     func(context.Context) (bool, error)                                                                       // whether the API server has pods/resize; nil: never asked
-	Surround    func(context.Context, plan.Target, inputs.Wants) (inputs.Surroundings, error)                             // what size rules read beside loads; nil: never asked
-	Emit        func(discover.Workload, ...telemetry.Event)
-	Metrics     *telemetry.Metrics
-	Log         logr.Logger
-	Clock       clock.Clock
-	Identity    string
-	PlannerUser string
-}
 
 // Loop is the leader's work: a cycle at each interval and after changes, and, beside it, repairs as soon as something
 // drifts. Neither waits for the other: a slow Prometheus must not put off a repair. What both know has locks of its
 // own.
 type Loop struct {
-	Options
+	wiring.Options
 	changed, drifted signal
 
-	looker  *looker
-	plan    *knownPlan
+	looker  *gather.Looker
+	plan    *inforce.Known
 	panics  *panics
-	refused *refusals
-	repairs *repairs
+	repairs *repair.Repairs
 
 	mu       sync.Mutex
 	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
 
 	// What only the goroutine of Run touches.
-	asks      *asker
+	asks      *gather.Asker
 	status    *publisher
 	leading   bool
 	phase     string   // of the cycle under way
 	taken     []string // clusters that repairs brought back, which this cycle counts
 	memory    memory.Memory
-	archive   *archive
+	archive   *archive.Archive
 	full      bool // people were told that the plan's ConfigMap has no room left
 	unrenewed bool // people were told that the plan's key cannot be made anew
 	bringing  bool // without the key a plan was written that brings back what x0y stopped, and the workload is at 0 still
@@ -86,15 +62,14 @@ type Loop struct {
 }
 
 // NewLoop makes a loop; Run starts it.
-func NewLoop(options Options) *Loop {
+func NewLoop(options wiring.Options) *Loop {
 	options.Emit = telemetry.PrintableEvents(options.Emit)
 	l := &Loop{Options: options, changed: newSignal(), drifted: newSignal()}
 	o := &l.Options
-	l.looker, l.plan, l.panics = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}
-	l.refused = &refusals{Options: o, refused: map[string]refusedWrites{}, unsized: map[string]refusedWrites{}}
-	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused, sizes: &sizeNews{Options: o}, secrets: &l.onSecrets}
-	l.archive = &archive{Options: o, plan: l.plan}
-	l.asks, l.status = &asker{Options: o}, &publisher{Options: o}
+	l.looker, l.plan, l.panics = &gather.Looker{Options: o}, &inforce.Known{Options: o}, &panics{Options: o}
+	l.repairs = repair.New(o, l.looker, l.plan, &l.onSecrets, l.drifted, l.panics.caught)
+	l.archive = &archive.Archive{Options: o, Known: l.plan}
+	l.asks, l.status = &gather.Asker{Options: o}, &publisher{Options: o}
 	return l
 }
 
@@ -121,7 +96,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.alive()
 	var repairs sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
-	repairs.Go(func() { l.repairs.run(ctx) })
+	repairs.Go(func() { l.repairs.Run(ctx) })
 	defer func() { stop(); repairs.Wait() }() // nothing that ends Run may wait for repairs that do not end
 	for {
 		started := l.Clock.Now()
@@ -146,7 +121,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if l.leading {
 		return nil
 	}
-	if err := l.archive.unseal(ctx); err != nil {
+	if err := l.archive.Unseal(ctx); err != nil {
 		return l.withoutKey(ctx, err)
 	}
 	history, problems, err := l.Store.ReadHistory(ctx)
@@ -166,10 +141,9 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if len(dropped) > 0 {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}
-	l.archive.history, l.memory, l.leading = history, memory, true
-	l.archive.takeOverWindow()
-	l.archive.takeOverTrend()
-	newest := l.archive.newest()
+	l.archive.TakeOver(history)
+	l.memory, l.leading = memory, true
+	newest := l.archive.Newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
 	return nil
@@ -205,7 +179,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	if err := l.takeOver(ctx); err != nil {
 		return "failed", err
 	}
-	if err := l.archive.holdHistory(ctx); err != nil {
+	if err := l.archive.HoldHistory(ctx); err != nil {
 		l.Log.Error(err, "whether the history stands is not known; it is written when it is due")
 	}
 	l.phase = telemetry.PhaseGather
@@ -221,7 +195,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 			return "failed", err
 		}
 		l.takeIn(&in, base)
-		l.taken = l.repairs.takeHealed()
+		l.taken = l.repairs.TakeHealed()
 		in.Healed = l.taken
 	}
 }
@@ -237,22 +211,22 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.phase = telemetry.PhaseDecide
 	out := cycle.Run(in)
 	if out.Scales() { // before each change of replicas the webhook is asked once more
-		in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeFresh)
+		in.Enforcement, in.Unheld = l.asks.Enforcement(ctx, in, gather.ProbeFresh)
 		out = cycle.Run(in)
 	}
 	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
-	out.Problems = append(out.Problems, problem.Printable(l.archive.locked(base))...)
+	out.Problems = append(out.Problems, problem.Printable(l.archive.Locked(base))...)
 	l.Metrics.ObserveOutcome(in, out, l.Clock.Now())
-	l.archive.keepTrend(in, out)
+	l.archive.KeepTrend(in, out)
 	l.phase = telemetry.PhaseStore
 	l.report(ctx, in, out)
-	l.repairs.show(in, out)
-	if !l.archive.saveHoldOff(ctx, in, out) {
+	l.repairs.Show(in, out)
+	if !l.archive.SaveHoldOff(ctx, in, out) {
 		out.Done = false // what a person asked for stands until its peace outlives this leader
 	}
-	if err := l.archive.saveMoves(ctx, in, out); err != nil {
+	if err := l.archive.SaveMoves(ctx, in, out); err != nil {
 		l.memory.Changes = in.Memory.Changes
-		l.repairs.addHealed(in.Healed)
+		l.repairs.AddHealed(in.Healed)
 		return "failed", err
 	}
 	storing := l.Clock.Now()
@@ -262,7 +236,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	if err != nil || result == "conflict" {
 		// What was decided was not written: the vote stands as it was, and nothing moved.
 		l.memory = l.memory.Unwritten(in.Memory)
-		l.repairs.addHealed(in.Healed)
+		l.repairs.AddHealed(in.Healed)
 		return result, err
 	}
 	l.Metrics.ObserveMoves(out)
@@ -272,7 +246,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.Metrics.ObserveDecided(written.Meta.DecidedAt)
 	l.drifted.raise()
 	out.Memory = l.memory // with what was told
-	if err := l.archive.remember(ctx, out, written); err != nil {
+	if err := l.archive.Remember(ctx, out, written); err != nil {
 		return result, err
 	}
 	l.status.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
@@ -281,13 +255,13 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 
 // takeIn takes over what the plan ConfigMap says.
 func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
-	l.archive.keepPlan(snapshot)
+	l.archive.KeepPlan(snapshot)
 	doc := snapshot.Document
-	in.InForce, in.Last, in.PlanFault = Judge(doc, l.archive.newest())
+	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, l.archive.Newest())
 	l.judge(doc, in.InForce)
 	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
 	l.Metrics.ObservePlanFault(in.PlanFault)
-	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.archive.rollbackTo(doc.Rollback)
+	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.archive.RollbackTo(doc.Rollback)
 	in.Rebase = doc.Rebase
 	if !snapshot.Exists() {
 		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
@@ -300,20 +274,20 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	started := l.Clock.Now()
 	in := input.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
 	before := l.Store.KeySecret()
-	if err := l.archive.unseal(ctx); err != nil { // before the plan is read, which is judged by it
+	if err := l.archive.Unseal(ctx); err != nil { // before the plan is read, which is judged by it
 		in.Keyless = err.Error()
 	}
-	l.archive.unsaved = l.archive.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
+	l.archive.Unsaved = l.archive.Unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
 	snapshot, err := l.read(ctx)
 	if err != nil {
 		return input.Inputs{}, snapshot, err
 	}
-	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, l.memory.Known, cmp.Or(l.archive.newest(), snapshot.Document.Plan)); err != nil {
+	if in.Discovered, in.Workload, err = l.looker.Stands(ctx, c, l.memory.Known, cmp.Or(l.archive.Newest(), snapshot.Document.Plan)); err != nil {
 		return input.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)
-	in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeEvery)
-	in.PutBack = l.asks.putBacks()
+	in.Enforcement, in.Unheld = l.asks.Enforcement(ctx, in, gather.ProbeEvery)
+	in.PutBack = l.asks.PutBacks()
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	if c.Poll.Pods != nil {
 		l.askPods(ctx, &in)
@@ -321,13 +295,13 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 		return input.Inputs{}, snapshot, err
 	}
 	l.phase = telemetry.PhaseGather
-	l.taken = l.repairs.takeHealed()
-	in.Healed, in.Barred, in.Unsized = l.taken, l.refused.now(), l.refused.pods()
-	in.Roomless = l.refused.roomless()
-	in.Resizes, in.KeepsLimits = l.asks.resizes(ctx), l.Applier.KeepsLimits()
-	in.Surroundings = l.asks.surroundings(ctx, in)
-	in.Neighbours = l.asks.neighbours(ctx, in)
-	in.Installation = l.asks.installation(ctx, in)
+	l.taken = l.repairs.TakeHealed()
+	in.Healed, in.Barred, in.Unsized = l.taken, l.repairs.Refused.Now(), l.repairs.Refused.Pods()
+	in.Roomless = l.repairs.Refused.Roomless()
+	in.Resizes, in.KeepsLimits = l.asks.CanResize(ctx), l.Applier.KeepsLimits()
+	in.Surroundings = l.asks.Surroundings(ctx, in)
+	in.Neighbours = l.asks.FindNeighbours(ctx, in)
+	in.Installation = l.asks.Installation(ctx, in)
 	return in, snapshot, nil
 }
 
@@ -338,22 +312,44 @@ func (l *Loop) askPrometheus(ctx context.Context, c config.PlannerConfig, in *in
 		return err
 	}
 	l.phase = telemetry.PhaseFetch
-	in.Fetched, in.Owners = l.asks.fetch(ctx, fetcher, *in)
+	in.Fetched, in.Owners = l.asks.Fetch(ctx, fetcher, *in)
 	l.phase = telemetry.PhaseObserve
-	in.Observed, _ = l.asks.observe(ctx, fetcher, *in)
+	in.Observed, _ = l.asks.ObservePods(ctx, fetcher, *in)
 	return nil
+}
+
+// askPods looks at the pods once: for who owns what, and for what each cluster makes. Loads are made of that look and
+// those before it.
+func (l *Loop) askPods(ctx context.Context, in *input.Inputs) {
+	l.phase = telemetry.PhaseObserve
+	observed, reports := l.asks.ObservePods(ctx, nil, *in)
+	in.Observed = observed
+	l.phase = telemetry.PhaseFetch
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	if !observed.Known && len(observed.Trouble) > 0 {
+		reports = []scrape.PodReport{{Err: observed.Trouble[0]}}
+	}
+	now := l.Clock.Now()
+	window := &l.archive.Window
+	window.Take(reports, pods.Servers(fleet), now)
+	if window.Empty(now) {
+		window.Seed(in.Memory.LastGood, fleet, now)
+	}
+	in.Fetched, in.Owners = l.asks.Once(*in, func() ([]poll.Fetched, poll.Fetched) {
+		return window.Fetched(now), gather.OwnersOf(reports)
+	})
 }
 
 // judge takes over what is enforced: the plan in force, or the last good one where that is none, with people's pins and
 // annotations in any case.
 func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
 	if doc.Plan = inForce; inForce == nil {
-		doc.Plan = l.plan.newest().Plan
+		doc.Plan = l.plan.Newest().Plan
 	}
-	if l.plan.learn(doc) {
+	if l.plan.Learn(doc) {
 		l.drifted.raise()
 	}
-	l.plan.judge()
+	l.plan.MarkJudged()
 }
 
 func (l *Loop) alive() {

@@ -5,13 +5,14 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
 	"ballast/planner/telemetry"
 )
 
 // panics are the phases that ended in one when they ran last.
 type panics struct {
-	*Options
+	*wiring.Options
 	mu     sync.Mutex
 	phases map[string]bool
 }

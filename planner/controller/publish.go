@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
@@ -15,7 +16,7 @@ const publishEvery = time.Minute
 
 // publisher writes the status, which is for people: that it cannot be written keeps nothing from being done.
 type publisher struct {
-	*Options
+	*wiring.Options
 	status  status.Status // as it was written last
 	written bool          // and whether it was
 	read    bool          // the last leader's was looked at

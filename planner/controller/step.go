@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"time"
+
+	"ballast/planner/plan"
 )
 
 // What Run does in its own time, for whoever lets time pass otherwise, as a simulation does: Once, Pause, Repair and Woken.
@@ -12,7 +14,7 @@ import (
 func (l *Loop) Once(ctx context.Context) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.repairs.addHealed(l.taken) // nobody counted them
+			l.repairs.AddHealed(l.taken) // nobody counted them
 			result, err = "failed", l.panics.caught(l.phase, p)
 		}
 		l.taken = nil
@@ -25,8 +27,30 @@ func (l *Loop) Once(ctx context.Context) (result string, err error) {
 
 // Repair looks once whether what stands agrees with the plan, writes what does not, and answers when to look again.
 func (l *Loop) Repair(ctx context.Context) (again time.Duration, err error) {
-	return l.repairs.look(ctx)
+	return l.repairs.Look(ctx)
 }
 
 // Woken are what wakes cycles and repairs before their time. A value in one is a change that it has not taken up yet.
 func (l *Loop) Woken() (cycles, repairs <-chan struct{}) { return l.changed, l.drifted }
+
+// waveLook is how often a rollout that waits for owners is looked at. A wave of a few clusters takes seconds, and what
+// it waits for, no watch tells of.
+const waveLook = 5 * time.Second
+
+// Pause is how long the loop waits for the next cycle where nothing changes: until Prometheus is to be asked again,
+// whatever changes ran cycles since it was.
+func (l *Loop) Pause() time.Duration {
+	interval := time.Duration(l.Config().Interval)
+	if p := l.plan.Newest().Plan; p != nil && underWay(*p) {
+		return min(interval, waveLook)
+	}
+	if left := interval - l.Clock.Since(l.asks.AskedAt()); left > 0 && left < interval {
+		return left
+	}
+	return interval
+}
+
+// underWay reports whether a rollout goes on whose stages wait for what pods say of themselves.
+func underWay(p plan.Plan) bool {
+	return p.Mode == plan.Enforce && p.Rollout != nil && p.Rollout.Mode != plan.ModeDefault
+}

@@ -12,7 +12,7 @@ func (l *Loop) PlanGone(cm *corev1.ConfigMap) {
 		_ = l.panics.caught(telemetry.PhaseWatch, recover()) // it is told of there
 		l.Changed()
 	}()
-	l.plan.hear(cm)
+	l.plan.Hear(cm)
 }
 
 // PlanSeen takes the plan ConfigMap as a watch saw it. The watch may be behind what this leader wrote: a lower revision
@@ -24,15 +24,15 @@ func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
 			l.Changed() // the cycle reads it, too
 		}
 	}()
-	l.plan.hear(cm)
+	l.plan.Hear(cm)
 	d := l.Store.Judge(cm)
-	p := l.plan.newest().Plan
+	p := l.plan.Newest().Plan
 	behind := p != nil && d.Plan != nil && d.Plan.Revision < p.Revision
-	if behind || !l.plan.hasJudged() {
+	if behind || !l.plan.HasJudged() {
 		l.Changed()
 		return
 	}
-	if l.plan.learn(l.plan.standing(d)) {
+	if l.plan.Learn(l.plan.Standing(d)) {
 		l.Changed()
 	}
 }

@@ -32,7 +32,7 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 		}
 		return "quiet", base, nil
 	}
-	written, err := l.Store.WritePlan(ctx, base, out.Next, l.archive.floor(), store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: out.Reason})
+	written, err := l.Store.WritePlan(ctx, base, out.Next, l.archive.Floor(), store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: out.Reason})
 	if errors.Is(err, store.ErrConflict) {
 		l.Metrics.Writes.WithLabelValues("plan", "conflict").Inc()
 		l.changed.raise()
@@ -42,13 +42,13 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 		l.Metrics.Writes.WithLabelValues("plan", "failed").Inc()
 		if full := errors.Is(err, store.ErrFull) || errors.Is(err, plan.ErrTooLarge); full && !l.full {
 			l.full = full
-			l.tell(in, telemetry.PlanFull(err))
+			l.Tell(in, telemetry.PlanFull(err))
 		}
 		l.goesBackUnwritten(in, base, err)
 		return "failed", base, err
 	}
 	l.full = false
-	l.plan.learn(written.Document)
+	l.plan.Learn(written.Document)
 	p := written.Document.Plan
 	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {
 		return "quiet", written, nil // it enforces the same, so the store left it alone
@@ -62,43 +62,36 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 	if e, ok := telemetry.RolloutTurned(out.Progress); ok {
 		events = append(events, e)
 	}
-	l.tell(in, events...)
+	l.Tell(in, events...)
 	return "changed", written, nil
 }
 
 // report tells people what is new: problems once, and an enforcement that was turned off.
 func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
-	l.tell(in, append(l.news.Of(out.Problems), l.blocked.Of(out.Waiting(), in.Now)...)...)
+	l.Tell(in, append(l.news.Of(out.Problems), l.blocked.Of(out.Waiting(), in.Now)...)...)
 	l.Emit(in.Workload, l.onSecrets.Of(telemetry.OnSecrets(out.Problems, out.Fleet), in.Now)...)
-	if l.plan.switchedOff(in.BreakGlass) {
-		l.tellSwitchedOff(ctx, in.Workload)
+	if l.plan.SwitchedOff(in.BreakGlass) {
+		l.TellSwitchedOff(ctx, in.Workload)
 	}
 	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
-}
-
-func (o *Options) tell(in input.Inputs, events ...telemetry.Event) {
-	for _, e := range events {
-		o.Log.Info("told people", "reason", e.Reason, "message", e.Message)
-	}
-	o.Emit(in.Workload, events...)
 }
 
 // read reads the plan ConfigMap. What people wrote there is kept in the history, and where somebody deleted it that counts
 // as if it stood there still, until it is made anew with it.
 func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
-	last := l.plan.lastHeard()
+	last := l.plan.LastHeard()
 	s, err := l.Store.Read(ctx)
 	if err != nil {
 		return s, err
 	}
 	if !s.Exists() {
-		restored, err := s.WithWords(l.archive.lastWords())
+		restored, err := s.WithWords(l.archive.LastWords())
 		if err != nil {
 			l.Log.Error(err, "what people wrote into the plan ConfigMap cannot be put back")
 		}
 		return restored, nil
 	}
-	l.plan.hearAfter(s.ConfigMap(), last)
-	l.archive.keepWords()
+	l.plan.HearAfter(s.ConfigMap(), last)
+	l.archive.KeepWords()
 	return s, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/proposal"
 )
 
 // TestTheArchitectureHasTheTablesOfTheCode: whoever looks for what stops a failover finds it there.
@@ -29,8 +30,8 @@ func TestTheArchitectureHasTheTablesOfTheCode(t *testing.T) {
 	for _, g := range gate.Table() {
 		gateRows = append(gateRows, fmt.Sprintf("| %s | %s | %s |", g.Name, g.Blocks, g.Kind))
 	}
-	for _, p := range proposals() {
-		proposalRows = append(proposalRows, fmt.Sprintf("| %s | `%s` |", p.asks, madeBy(p)))
+	for _, p := range proposal.All() {
+		proposalRows = append(proposalRows, fmt.Sprintf("| %s | `%s` |", p.Asks, madeBy(p)))
 	}
 	for table, want := range map[string][]string{"gates": gateRows, "proposals": proposalRows} {
 		if diff := cmp.Diff(want, rowsOf(t, string(text), table)); diff != "" {
@@ -50,8 +51,8 @@ func rowsOf(t *testing.T, text, table string) []string {
 }
 
 // madeBy is the name of the function that makes a proposal.
-func madeBy(p proposal) string {
-	name := runtime.FuncForPC(reflect.ValueOf(p.made).Pointer()).Name()
+func madeBy(p proposal.Row) string {
+	name := runtime.FuncForPC(reflect.ValueOf(p.Made).Pointer()).Name()
 	return name[strings.LastIndex(name, ".")+1:]
 }
 

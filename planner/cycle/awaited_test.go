@@ -18,7 +18,7 @@ import (
 )
 
 // waiting is a live world whose one restart is left to people, with every owner written.
-func waiting(t *testing.T, loads ...float64) *liveWorld {
+func awaiting(t *testing.T, loads ...float64) *liveWorld {
 	t.Helper()
 	w := newLiveWorld(loads...)
 	w.in.Config.Rollout.Live.Adopt = config.AdoptWithNext
@@ -35,7 +35,7 @@ func (w *liveWorld) changed() {
 
 // TestTheOneRestartWaitsForSomebody: nothing that needs the env begins before it is there, and what balances begins after that.
 func TestTheOneRestartWaitsForSomebody(t *testing.T) {
-	w := waiting(t, skewed(12)...)
+	w := awaiting(t, skewed(12)...)
 	for range 3 * 60 {
 		out := w.step(time.Minute)
 		if p := w.in.InForce; p.Rollout != nil || p.ControllerReplicas != 3 || p.NextControllerReplicas != 16 || len(w.waves) > 0 {
@@ -74,7 +74,7 @@ func TestTheOneRestartWaitsForSomebody(t *testing.T) {
 
 // TestAFailoverDoesNotWaitForTheOneRestart, and leaves the env as it is.
 func TestAFailoverDoesNotWaitForTheOneRestart(t *testing.T) {
-	w := waiting(t, skewed(12)...)
+	w := awaiting(t, skewed(12)...)
 	w.down[1] = true
 	w.until(t, "nothing is on replica 1", 3*time.Hour, func(outcome.Outcome) bool {
 		return w.in.InForce.Rollout == nil && !slices.ContainsFunc(w.in.Discovered.Secrets, func(s discover.Secret) bool { return s.Shard.N == 1 })
@@ -96,7 +96,7 @@ func TestAnEnvThatCameIsNeverTakenBack(t *testing.T) {
 		"by nothing at all": func(*config.PlannerConfig) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := waiting(t, 1, 1, 1)
+			w := awaiting(t, 1, 1, 1)
 			w.changed()
 			w.step(time.Minute)
 			change(&w.in.Config)

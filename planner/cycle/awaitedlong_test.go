@@ -11,7 +11,7 @@ import (
 // TestNobodyChangesTheTemplateForMonths: the plan stays as it is and says so in every cycle, the rollout that it waits for never
 // begins by itself, a replica that fails is evacuated meanwhile, and the change is still taken along when it comes.
 func TestNobodyChangesTheTemplateForMonths(t *testing.T) {
-	w := waiting(t, skewed(12)...)
+	w := awaiting(t, skewed(12)...)
 	revision := w.in.InForce.Revision
 	for day := range 120 {
 		for range 4 {
@@ -51,7 +51,7 @@ func TestTheChangeIsUndone(t *testing.T) {
 		"without the env": func(w *liveWorld) { w.in.Workload.UpdatedReplicas, w.in.Workload.EnvReplicas = 0, new("3") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := waiting(t, skewed(12)...)
+			w := awaiting(t, skewed(12)...)
 			w.changed()
 			w.step(time.Minute)
 			w.in.Workload.UpdatedReplicas = 2

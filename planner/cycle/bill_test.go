@@ -6,6 +6,8 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/proposal"
+	"ballast/planner/cycle/snapshot"
 )
 
 // TestWhatAChangeCosts: of ten clusters, each with a hundred objects, three move.
@@ -40,13 +42,13 @@ func TestWhatAChangeCosts(t *testing.T) {
 			if a.Next.ControllerReplicas = 3; test.rollout.Live != nil {
 				a.Next.ControllerReplicas = a.Env().Constant() // it restarted for that once
 			}
-			s := snapshotOf(c.Out, a.Ground)
+			s := snapshot.Of(c.Out, a.Ground)
 			for range s.Fleet.Clusters {
 				if test.measured {
-					s.objects = append(s.objects, 100)
+					s.Objects = append(s.Objects, 100)
 				}
 			}
-			if got := bill(s, s.wantOf(test.replicas, test.to), s.Moves(test.to)); got != test.want {
+			if got := proposal.Bill(s, s.WantOf(test.replicas, test.to), s.Moves(test.to)); got != test.want {
 				t.Errorf("it says %q, want %q", got, test.want)
 			}
 		})

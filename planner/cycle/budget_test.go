@@ -13,10 +13,13 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/adopt"
+	"ballast/planner/cycle/discovery"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/snapshot"
+	"ballast/planner/cycle/waiting"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -134,7 +137,7 @@ func bounded(t *testing.T, r config.Rollout, percent, replicas int, on map[strin
 	w.in.InForce.Mode, w.in.Config.Mode = plan.Enforce, plan.Enforce
 	w.in.InForce.Replicas = replicas
 	c := &outcome.Draft{In: w.in, Out: outcome.Outcome{Memory: w.in.Memory}}
-	if fleet := (discovery{c}); !fleet.discover() {
+	if fleet := (discovery.Phase{Draft: c}); !fleet.Discover() {
 		t.Fatal("nothing is seen")
 	}
 	a := adopt.Plan(w.in, c.Out.Fleet, *w.in.InForce, nil)
@@ -183,9 +186,9 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 				m.Ledger = m.Ledger.Add(c.In.Now, change.Balance, test.used)
 			}
 			c.Out.Budget = change.Look(c.Out.Memory.Changes.Ledger, ledger.RatesOf(c.In), 10, c.In.Now)
-			s := snapshotOf(c.Out, a.Ground)
-			w := s.wantOf(test.replicas, test.to)
-			got, told := limit(s, w, test.cause, rolloutOptions(s, test.cause))
+			s := snapshot.Of(c.Out, a.Ground)
+			w := s.WantOf(test.replicas, test.to)
+			got, told := waiting.Limit(s, w, test.cause, snapshot.RolloutOptions(s, test.cause))
 			if got != test.waits {
 				t.Errorf("waits %q, want %q", got, test.waits)
 			}
@@ -223,9 +226,9 @@ func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 		}
 	}
 	of["c005"] = 1
-	s := snapshotOf(c.Out, a.Ground)
-	w := s.wantOf(3, of)
-	if waits, _ := limit(s, w, change.Balance, rolloutOptions(s, change.Balance)); waits != "" {
+	s := snapshot.Of(c.Out, a.Ground)
+	w := s.WantOf(3, of)
+	if waits, _ := waiting.Limit(s, w, change.Balance, snapshot.RolloutOptions(s, change.Balance)); waits != "" {
 		t.Errorf("it waits: %s", waits)
 	}
 	var want []rollout.Move // the budget is 2: that server, and the heavier one of the others

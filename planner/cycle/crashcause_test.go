@@ -12,9 +12,10 @@ import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // What the runs of crash_test.go found in the core, each by itself.
@@ -49,15 +50,15 @@ func TestAFailoverAndADrainStopAndRestartNobody(t *testing.T) {
 		"default, restart": {Default: &config.DefaultRollout{RolloutRestart: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(outcome.Outcome{}, &ground.Ground{In: input.Inputs{Config: newWorld().in.Config}})
+			s := snapshot.Of(outcome.Outcome{}, &ground.Ground{In: input.Inputs{Config: newWorld().in.Config}})
 			s.In.Config.Rollout = configured
 			for _, cause := range []change.Cause{change.Failover, change.Drain} {
-				if o := rolloutOptions(s, cause); o.Mode != plan.ModeDefault || o.RolloutRestart {
+				if o := snapshot.RolloutOptions(s, cause); o.Mode != plan.ModeDefault || o.RolloutRestart {
 					t.Errorf("%s: mode %s, restart %t", cause, o.Mode, o.RolloutRestart)
 				}
 			}
-			want := rollout.Options{Mode: modeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
-			if o := rolloutOptions(s, change.Balance); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
+			want := basis.Options{Mode: snapshot.ModeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
+			if o := snapshot.RolloutOptions(s, change.Balance); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
 				t.Errorf("balance: mode %s, restart %t", o.Mode, o.RolloutRestart)
 			}
 		})

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"ballast/planner/cycle/adopt"
+	"ballast/planner/cycle/belief"
+	"ballast/planner/cycle/discovery"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/election"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
@@ -20,12 +23,11 @@ import (
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/proposal"
 	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
-	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 )
 
 // Run runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
@@ -41,16 +43,16 @@ func run(in input.Inputs) outcome.Outcome {
 func (c *cycle) run() outcome.Outcome {
 	in := c.In
 	if in.PlanFault != "" {
-		c.Tell(planFaultProblem(in.PlanFault))
+		c.Tell(belief.PlanFaultProblem(in.PlanFault))
 	}
 	if in.Keyless != "" {
 		c.Tell(problem.Problem{Phase: problem.PhaseStore, Kind: "KeyMissing",
 			Message: "this leader goes on by the key that it knows, the next one plans nothing, " +
 				"and rollout.x0y stops nothing meanwhile: " + in.Keyless})
 	}
-	fleet := discovery{c.Draft}
-	switch believed := fleet.discover(); {
-	case believed && fleet.unsaid():
+	fleet := discovery.Phase{Draft: c.Draft}
+	switch believed := fleet.Discover(); {
+	case believed && fleet.Unsaid():
 		c.keep()
 	case believed:
 		c.plan()
@@ -77,37 +79,12 @@ func untilNow(in input.Inputs) (_ input.Inputs, redated bool) {
 	return in, redated
 }
 
-// unsaid reports whether the first plan waits: it is the fleet as it is, or there is none.
-func (d discovery) unsaid() bool {
-	p := cmp.Or(d.In.InForce, d.In.Last)
-	if p != nil && (p.Mode.Enforced() || d.In.InForce == nil) { // one that holds nothing is made anew of what is seen
-		return false
-	}
-	if name := standing.Unsaid(d.In, d.Out.Fleet); name != "" {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
-			"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
-				"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), "+
-				"or until the env has a value of its own, as a number",
-			plan.EnvReplicas, d.In.Workload.Kind, d.In.Workload.Name, name), Keeps: true})
-		return true
-	}
-	silent := standing.Unweighed(d.In, d.Out.Fleet)
-	if len(silent) == 0 {
-		return false
-	}
-	d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "OwnersUnknown", Message: fmt.Sprintf(
-		"Argo CD's consistent-hashing places clusters without a shard by the number of all Applications, and no pod says that it has %s: "+
-			"nothing is planned until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until those Secrets have a shard",
-		problem.ClipList(silent)), Keeps: true})
-	return true
-}
-
 // plan is the cycle of a fleet that is believed.
 func (c *cycle) plan() {
 	in, base := c.In, c.base()
 	c.Out.Pins = standing.Pins(in.Pins, c.Out.Fleet.Clusters)
 	a := adopt.Plan(in, c.Out.Fleet, base, c.Out.Pins)
-	lostPast{c.Draft}.restart(a.Ground)
+	belief.RecallRestart(c.Draft, a.Ground)
 	loads.Make(c.Draft, a.Ground)
 	inuse.Learn(c.Draft)
 	inuse.Limit(c.Draft, a.Ground)
@@ -126,7 +103,7 @@ func (c *cycle) plan() {
 type cycle struct {
 	*outcome.Draft
 	watch     *safety.Watch
-	votes     *election
+	votes     *election.Election
 	redated   bool           // the stage under way began in the future, by a clock that was ahead
 	turnsBack string         // why a rollout that has stopped every replica brings them back as they were
 	verdicts  gate.Verdicts  // of the gates, before anything began
@@ -135,113 +112,8 @@ type cycle struct {
 
 func newCycle(in input.Inputs, redated bool, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
-	votes := &election{Draft: d, ballots: in.Memory.Votes}
+	votes := &election.Election{Draft: d, Ballots: in.Memory.Votes}
 	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: votes, redated: redated, ungrown: held}
-}
-
-// discovery finds the fleet, and whether it can be believed.
-type discovery struct{ *outcome.Draft }
-
-// discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.
-func (d discovery) discover() bool {
-	in := d.In.Discovered
-	in.InClusterOwner = sharding.InClusterOwner(standing.Algorithm(d.In), standing.ControllerReplicas(d.In.Workload))
-	in.Secrets = d.withBarred(d.withWorkedOn(in.Secrets))
-	var err error
-	d.Out.Fleet, d.Out.Memory.Known, err = discover.Discover(in, d.In.KnownFleet(),
-		discover.Options{MaxShrink: d.In.Config.Discover.MaxShrink.Share(), Before: d.In.Memory.Servers, Made: d.In.Memory.Made, Had: d.In.Had}, d.In.Now)
-	d.In.Workload.EnvSaid = standing.Confirmed(d.In, d.Out.Fleet)
-	if beside := d.In.Workload.Beside; beside != "" {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "TargetAmbiguous", Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
-			"set target.kind and target.name, or delete what is none: %s", d.In.Workload.Kind, d.In.Workload.Name, beside)})
-	}
-	for _, p := range d.Out.Fleet.Problems {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
-	}
-	if err != nil { // a *discover.ShrinkError
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
-	}
-	d.remember()
-	return err == nil
-}
-
-// remember keeps the servers of the clusters, and when their Secrets were made.
-func (d discovery) remember() {
-	clusters := d.Out.Fleet.Clusters
-	servers, made := make(map[string]string, len(clusters)), make(map[string]time.Time, len(clusters))
-	for i := range clusters {
-		cl := &clusters[i]
-		servers[cl.Shard.ID] = cl.Shard.Server
-		if !cl.Created.IsZero() {
-			made[cl.Shard.ID] = cl.Created
-		}
-	}
-	d.Out.Memory.Servers, d.Out.Memory.Made = servers, made
-}
-
-// mostBarred is how many Secrets that cannot be written people are told of, each by name.
-const mostBarred = 20
-
-// withWorkedOn counts a cluster that Argo CD is told to leave alone as long as its pods do not: before 3.4 they pass the
-// annotation over on a Secret, and what they work on costs its replica as much as any other.
-func (d discovery) withWorkedOn(secrets []discover.Secret) []discover.Secret {
-	var counted []string
-	for i := range secrets {
-		s := &secrets[i]
-		if !s.SkipReconcile {
-			continue
-		}
-		_, had := d.In.Memory.Changes.Ownership.Last[s.Name]
-		if shown, looked := d.In.Observed.Reported.Clusters[s.Name]; looked && d.In.Observed.Reported.Asked {
-			had = len(shown.Holders) > 0
-		}
-		if !had {
-			continue
-		}
-		if counted == nil {
-			secrets = slices.Clone(secrets)
-		}
-		secrets[i].SkipReconcile = false
-		counted = append(counted, s.Name)
-	}
-	if len(counted) > 0 {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "SkipIgnored", Message: fmt.Sprintf(
-			"the pods reconcile Applications of %s though annotated %s, which Argo CD before 3.4 does not heed on a Secret: they count as any other; the first: %q",
-			problem.Plural(len(counted), "cluster"), discover.AnnotationSkipReconcile, counted[0])})
-	}
-	return secrets
-}
-
-// withBarred makes a Secret that the API server lets nobody write what it is: as good as immutable. What waited for it
-// would wait for good, and with it all others.
-func (d discovery) withBarred(secrets []discover.Secret) []discover.Secret {
-	cannot := func(s discover.Secret) bool { // one that is being deleted has a problem of its own
-		_, barred := d.In.Barred[s.Name]
-		return (barred || s.Deleting) && !s.Immutable && !s.Unmanaged
-	}
-	if !slices.ContainsFunc(secrets, cannot) {
-		return secrets
-	}
-	secrets = slices.Clone(secrets)
-	told := 0
-	for i, s := range secrets {
-		if !cannot(s) {
-			continue
-		}
-		secrets[i].Immutable = true
-		why, barred := d.In.Barred[s.Name]
-		if !barred {
-			continue
-		}
-		if told++; told <= mostBarred {
-			d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: s.Name, Kind: "Unwritable", Message: fmt.Sprintf(
-				"ballast cannot write Secret %q, so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: %s", s.Name, why)})
-		}
-	}
-	if more := told - mostBarred; more > 0 {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Unwritable", Message: fmt.Sprintf("%d more Secrets cannot be written", more)})
-	}
-	return secrets
 }
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a
@@ -256,7 +128,7 @@ func (c *cycle) keep() {
 	a := c.unchanged(*base)
 	c.Notes = append(c.Notes, a.Notes...)
 	if c.In.InForce == nil {
-		c.Note(putBack(c.In.PlanFault))
+		c.Note(belief.PutBack(c.In.PlanFault))
 	} else if a.Next.StopsAll() {
 		c.turnsBack = gate.GoneAtOnce
 		advancing{c}.advance(a.Ground)
@@ -271,12 +143,12 @@ func (c *cycle) keep() {
 func (c *cycle) base() plan.Plan {
 	switch {
 	case c.In.InForce != nil:
-		return withinBounds(*c.In.InForce, c.In, c.Out.Fleet)
+		return belief.WithinBounds(*c.In.InForce, c.In, c.Out.Fleet)
 	case c.In.Last != nil:
-		c.Note(putBack(c.In.PlanFault))
-		return withinBounds(*c.In.Last, c.In, c.Out.Fleet)
+		c.Note(belief.PutBack(c.In.PlanFault))
+		return belief.WithinBounds(*c.In.Last, c.In, c.Out.Fleet)
 	}
-	return firstPlan(c.In)
+	return belief.FirstPlan(c.In)
 }
 
 // How many mistakes in data.pins people are told of, and for how many of them a name is looked for that they may have
@@ -336,7 +208,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", g.Next.Mode)
 	case g.Next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
-	case stranded(g.Next, w.Out.Replicas):
+	case proposal.Stranded(g.Next, w.Out.Replicas):
 		return "PinWaits", there + "until what is on a replica that does not work has left it"
 	case safety.Stops(w.In, w.Out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
@@ -214,7 +215,7 @@ func TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans(t *testing.T) {
 			if had < 3 {
 				t.Fatalf("the test itself failed: %d replicas", had)
 			}
-			w.in.Memory.Changes.Watch = w.in.Memory.Changes.Watch.After(change.Wave{Began: w.in.Now.Add(-time.Minute), Ended: w.in.Now, Clusters: []string{"c000"}})
+			w.in.Memory.Changes.Watch = w.in.Memory.Changes.Watch.After(harm.Wave{Began: w.in.Now.Add(-time.Minute), Ended: w.in.Now, Clusters: []string{"c000"}})
 			stop(&w.in)
 			orphans := append(w.on(had-1), w.on(had-2)...)
 			if len(orphans) < 6 {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
@@ -85,7 +86,7 @@ func goldenCycles() map[string]func() input.Inputs {
 		"broken-plan": func() input.Inputs {
 			w := newWorld(lognormal(25, 24)...)
 			w.run(30)
-			w.in.InForce, w.in.Last, w.in.PlanFault = nil, w.in.InForce, PlanBroken
+			w.in.InForce, w.in.Last, w.in.PlanFault = nil, w.in.InForce, belief.PlanBroken
 			w.add("new", 40)
 			return w.next()
 		},

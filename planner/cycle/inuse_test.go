@@ -16,7 +16,10 @@ import (
 	"ballast/planner/config/validation"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/proposal"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -189,7 +192,7 @@ func TestARollbackKeepsToTheMemory(t *testing.T) {
 
 // goingBack is a fleet of which one replica has all clusters, and no memory for more than half of each of the others; all but
 // a few are to go back to those.
-func goingBack(n int) (*snapshot, map[string]int) {
+func goingBack(n int) (*snapshot.Snapshot, map[string]int) {
 	on, back := map[string]int{}, map[string]int{}
 	for i := range n {
 		name := fmt.Sprintf("c%05d", i)
@@ -197,7 +200,7 @@ func goingBack(n int) (*snapshot, map[string]int) {
 	}
 	w := grouped(on, nil)
 	w.cycle()
-	s := preview(w.in)
+	s := preview.Preview(w.in)
 	s.InUse = &outcome.InUse{Room: plan.Bytes(n), Of: make([]plan.Bytes, n), Now: []plan.Bytes{plan.Bytes(10 * n), 0, 0}}
 	for i := range n {
 		s.InUse.Of[i] = plan.Bytes(1 + i*14/n)
@@ -207,7 +210,7 @@ func goingBack(n int) (*snapshot, map[string]int) {
 
 func TestWhatGoesBackIsWithinTheMemory(t *testing.T) {
 	s, back := goingBack(400)
-	stay := keepWithin(s, back, 3)
+	stay := proposal.KeepWithin(s, back, 3)
 	on := s.InUse.On(3, func(i int) int { return back[s.Fleet.Clusters[i].Shard.ID] }) // what stays is on 0
 	for r := 1; r < 3; r++ {
 		if on[r] > 400 || on[r] < 390 {
@@ -229,7 +232,7 @@ func BenchmarkKeepWithin(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s, back := goingBack(n)
 			for b.Loop() {
-				keepWithin(s, maps.Clone(back), 3)
+				proposal.KeepWithin(s, maps.Clone(back), 3)
 			}
 		})
 	}

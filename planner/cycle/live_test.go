@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
@@ -118,7 +118,7 @@ func (w *liveWorld) reconcile(s discover.Secret, owners []int) {
 			w.work[r] = input.ServerWork{}
 		}
 		done := w.work[r][s.Server]
-		w.work[r][s.Server] = change.Work{Reconciles: done.Reconciles + 10, Seconds: done.Seconds + 10*w.pace[s.Name]}
+		w.work[r][s.Server] = harm.Work{Reconciles: done.Reconciles + 10, Seconds: done.Seconds + 10*w.pace[s.Name]}
 	}
 }
 
@@ -355,7 +355,7 @@ func TestASlowClusterMakesNoSlowReplica(t *testing.T) {
 				w.pace[name] *= 20
 			}
 		}
-		var trip *change.Trip
+		var trip *harm.Trip
 		for range 40 {
 			if trip = w.step(30 * time.Second).Memory.Changes.Trip; trip != nil {
 				break
@@ -364,8 +364,8 @@ func TestASlowClusterMakesNoSlowReplica(t *testing.T) {
 		switch {
 		case !harmed && trip != nil:
 			t.Errorf("nothing became slower, and it tripped because %s", trip.Why)
-		case harmed && (trip == nil || trip.Reason != change.Slowed):
-			t.Errorf("the clusters that stayed take twenty times as long: got the trip %+v, want one for %s", trip, change.Slowed)
+		case harmed && (trip == nil || trip.Reason != harm.Slowed):
+			t.Errorf("the clusters that stayed take twenty times as long: got the trip %+v, want one for %s", trip, harm.Slowed)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
@@ -379,7 +380,7 @@ func TestARolloutThatFailsAgainAndAgainStopsBallast(t *testing.T) {
 	}
 	day()
 	trip := w.last.Memory.Changes.Trip
-	if tries != 3 || trip == nil || trip.Reason != change.Failing || trip.Cause != change.Balance {
+	if tries != 3 || trip == nil || trip.Reason != harm.Failing || trip.Cause != change.Balance {
 		t.Fatalf("%d tries in a day, want 3, and the trip is %+v", tries, trip)
 	}
 	if !strings.HasPrefix(trip.Why, "a rollout (Balance: 3 to 5 replicas, ARGOCD_CONTROLLER_REPLICAS 16 to 16) failed 3 times within a day, the last time: ") {

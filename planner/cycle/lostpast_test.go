@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
@@ -190,7 +191,7 @@ func TestWhatPodsShowOfARestart(t *testing.T) {
 			}
 			in.Observed.Pods = append(in.Observed.Pods, p)
 		}
-		at := shownRestart(in)
+		at := belief.ShownRestart(in)
 		if at.IsZero() == told {
 			t.Fatalf("of %+v a restart at %s shows", in.Observed.Pods, at)
 		}
@@ -198,11 +199,11 @@ func TestWhatPodsShowOfARestart(t *testing.T) {
 			t.Fatalf("a restart %s ago shows as %s", restart, at)
 		}
 		in.Observed.Pods = append(in.Observed.Pods, observed.Pod{Replica: 9, Started: epoch.Add(-ago(day, 100*day, "old"))})
-		if at := shownRestart(in); !at.IsZero() {
+		if at := belief.ShownRestart(in); !at.IsZero() {
 			t.Fatalf("beside a pod of before a restart at %s shows", at)
 		}
 		in.Workload.UpdatedReplicas-- // pods are still being replaced
-		if at := shownRestart(in); !at.Equal(epoch) {
+		if at := belief.ShownRestart(in); !at.Equal(epoch) {
 			t.Fatalf("a restart that goes on shows as %s", at)
 		}
 	})

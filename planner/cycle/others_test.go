@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
@@ -210,7 +210,7 @@ func TestAKillIsJudgedAsItWasSeen(t *testing.T) {
 			for range 8 {
 				w.step(time.Minute)
 			}
-			if trip := w.in.Memory.Changes.Trip; (trip != nil) != test.trips || trip != nil && trip.Reason != change.OOMKilled {
+			if trip := w.in.Memory.Changes.Trip; (trip != nil) != test.trips || trip != nil && trip.Reason != harm.OOMKilled {
 				t.Errorf("tripped: %+v, want it: %t; %v", trip, test.trips, messages(w.last))
 			}
 		})
@@ -434,7 +434,7 @@ func TestAClusterIsFailedOverFreelyOnceADay(t *testing.T) {
 // TestATripForMemoryTakesThePlaceOfAnother: whoever trips the breaker by an orphan must not hide it.
 func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
 	w := undecided(t, skewed(24)...)
-	orphan := &change.Trip{At: w.in.Now, Reason: change.Orphaned, Why: "cluster \"c009\" has no owner"}
+	orphan := &harm.Trip{At: w.in.Now, Reason: harm.Orphaned, Why: "cluster \"c009\" has no owner"}
 	w.in.Memory.Changes.Trip, w.in.Memory.Changes.TripTold, w.in.Tripped = orphan, true, orphan.Why
 	w.down[2] = true
 	w.until(t, "a cluster failed over", 20*time.Minute, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
@@ -442,7 +442,7 @@ func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
 	w.shape = func(p *observed.Pod) { p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now }
 	out := w.step(time.Minute)
 	trip := out.Memory.Changes.Trip
-	if trip == nil || trip.Reason != change.OOMKilled || out.Memory.Changes.TripTold {
+	if trip == nil || trip.Reason != harm.OOMKilled || out.Memory.Changes.TripTold {
 		t.Fatalf("tripped %+v, told %t, want it for memory and untold", trip, out.Memory.Changes.TripTold)
 	}
 	if told := strings.Join(messages(out), "; "); !strings.Contains(told, "Tripped: nothing moves and nothing scales any more: pod ") {

@@ -1,16 +1,10 @@
 package cycle
 
 import (
-	"maps"
-	"slices"
-
 	"ballast/planner/cycle/adopt"
-	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/inuse"
-	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
-	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
 
@@ -48,28 +42,4 @@ func (c *cycle) unchanged(p plan.Plan) *adopt.Adoption {
 	inuse.Limit(c.Draft, a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)
 	return a
-}
-
-// fromMemory has a failover go by the loads that were believed last. What is not seen may be there all the same: its
-// load counts for the replica that its row has, or half a list would show room where there is none.
-func fromMemory(g *ground.Ground, r *failover.Request) {
-	last := loads.Last(g)
-	if g.In.Config.Partition.Capacity == nil {
-		r.Capacity = g.In.Memory.Heaviest.Capacity(slices.Collect(maps.Values(last)))
-	}
-	for name := range g.Next.Clusters {
-		r.Loads[name] = last[name]
-	}
-	for i, cl := range g.Fleet.Clusters {
-		_, planned := g.Next.Clusters[cl.Shard.ID]
-		if at := g.Owners[i]; !planned && at != plan.NoReplica && at < len(r.Beside) {
-			r.Beside[at] += last[cl.Shard.ID]
-		}
-	}
-}
-
-// staysAsItIs reports whether a row is left alone whose Secret is not seen, and with it the pin that the Secret may
-// have.
-func staysAsItIs(g *ground.Ground, name string, row plan.Row, replica int) bool {
-	return g.Partial && row.Replica == replica && !standing.Has(g.Fleet, name)
 }

@@ -13,9 +13,12 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/adopt"
+	"ballast/planner/cycle/discovery"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/snapshot"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // of are the clusters that the plan has on a replica, without the twins that a test added.
@@ -191,7 +194,7 @@ func TestTheBudgetCountsServers(t *testing.T) {
 					to[name] = (row.Replica + 1) % a.Next.Replicas
 				}
 			}
-			next, err := rollout.Begin(a.Next, *snapshotOf(c.Out, a.Ground).wantOf(a.Next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
+			next, err := rollout.Begin(a.Next, *snapshot.Of(c.Out, a.Ground).WantOf(a.Next.Replicas, to), basis.Options{Mode: "default"}, w.in.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +212,7 @@ func TestTheBudgetCountsServers(t *testing.T) {
 func (w *liveWorld) deciding(t *testing.T) (*outcome.Draft, *adopt.Adoption) {
 	t.Helper()
 	c := &outcome.Draft{In: w.in, Out: outcome.Outcome{Memory: w.in.Memory}}
-	if fleet := (discovery{c}); !fleet.discover() {
+	if fleet := (discovery.Phase{Draft: c}); !fleet.Discover() {
 		t.Fatal("nothing is seen")
 	}
 	a := adopt.Plan(w.in, c.Out.Fleet, *w.in.InForce, nil)

@@ -20,6 +20,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -633,7 +634,7 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 			w.secret("zz").Shard = discover.ShardValue{State: discover.ShardNegative}
 		}, false},
 		"a twin that no replica has, behind 600 slashes": {func(w *liveWorld) {
-			w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, discover.FromSecret(&corev1.Secret{
+			w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, secrets.FromSecret(&corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Name: "zz", Annotations: map[string]string{plan.AnnotationUnmanaged: "true"}},
 				Data:       map[string][]byte{"server": []byte(server("c000") + strings.Repeat("/", 600)), "name": []byte("zz"), "shard": []byte("-1")},
 			}))

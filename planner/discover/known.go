@@ -75,8 +75,8 @@ func inOrder(sorted []string) func(name string) bool {
 	}
 }
 
-// knew reports whether a Secret is or was lately one of the fleet's, and not only because nothing is known yet.
-func (k Known) knew(name string) bool {
+// Knew reports whether a Secret is or was lately one of the fleet's, and not only because nothing is known yet.
+func (k Known) Knew(name string) bool {
 	_, lately := k.Lost[name]
 	return lately || len(k.Clusters) > 0 && k.Has(name)
 }

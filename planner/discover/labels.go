@@ -46,14 +46,14 @@ func (l Labels) Set() map[string]string {
 	return set
 }
 
-// withLabels gives the Secrets that a cache did not pack the labels that are asked for; a packed one has them.
-func (s Secret) withLabels(all map[string]string, keys []string) Secret {
+// WithLabels gives the Secrets that a cache did not pack the labels that are asked for; a packed one has them.
+func (s Secret) WithLabels(all map[string]string, keys []string) Secret {
 	s.Labels = LabelsOf(all, keys)
 	return s
 }
 
-// only leaves out labels that nobody asks for now.
-func (l Labels) only(keys []string) Labels {
+// Only leaves out labels that nobody asks for now.
+func (l Labels) Only(keys []string) Labels {
 	if l == "" {
 		return ""
 	}

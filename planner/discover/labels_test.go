@@ -3,53 +3,8 @@ package discover
 import (
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
-func TestOnlyTheLabelsThatGroupsAskForAreKept(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{
-		"argocd.argoproj.io/secret-type": "cluster", "team": "payments", "tier": "", "token": "s3cr3t"}}}
-	selector := labels.SelectorFromSet(labels.Set{"argocd.argoproj.io/secret-type": "cluster"})
-	kept, err := Transform(selector, "team", "tier", "zone")(secret.DeepCopy())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cached := *kept.(*corev1.Secret)
-	want := map[string]Labels{"packed": "team=payments,tier=", "packed, asked for less": "tier=", "live": "team=payments,tier=", "nothing asked": ""}
-	got := map[string]Labels{}
-	for name, of := range map[string]struct {
-		secret corev1.Secret
-		keys   []string
-	}{"packed": {cached, []string{"team", "tier", "zone"}}, "packed, asked for less": {cached, []string{"tier"}}, "live": {*secret, []string{"team", "tier"}}, "nothing asked": {cached, nil}} {
-		chosen, _ := Known{}.choose([]corev1.Secret{of.secret}, 10, of.keys...)
-		got[name] = chosen[0].Labels
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"argocd.argoproj.io/secret-type": "cluster"}, cached.Labels); diff != "" {
-		t.Errorf("the cache's own labels (-want +got):\n%s", diff)
-	}
-}
-
-func TestANewLabelRunsACycle(t *testing.T) {
-	of := func(team string) any {
-		out, err := Transform(labels.Everything(), "team")(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"team": team, "other": team}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	if Differ(of("a"), of("a")) || !Differ(of("a"), of("b")) {
-		t.Error("a label that a group asks for runs a cycle when it changes, and only then")
-	}
-}
-
-// Whatever a Secret's labels are: what is kept reads as what was asked for, and nothing else.
 func FuzzLabels(f *testing.F) {
 	f.Add("team", "payments", "tier", "hub")
 	f.Add("a,b", "c=d", "", "")
@@ -62,8 +17,8 @@ func FuzzLabels(f *testing.F) {
 				t.Fatalf("%q has %q=%q, which nobody asked for", l, k, v)
 			}
 		}
-		if !slices.Equal([]Labels{l}, []Labels{l.only([]string{key})}) || l.only(nil) != "" {
-			t.Fatalf("%q asked for again is %q", l, l.only([]string{key}))
+		if !slices.Equal([]Labels{l}, []Labels{l.Only([]string{key})}) || l.Only(nil) != "" {
+			t.Fatalf("%q asked for again is %q", l, l.Only([]string{key}))
 		}
 	})
 }

@@ -60,7 +60,7 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 	}
 	for key, l := range leaders {
 		sameAsBefore := known[key].Name == l.Name && known[key].Known
-		l.Known = sameAsBefore || k.knew(l.Name)
+		l.Known = sameAsBefore || k.Knew(l.Name)
 		leaders[key] = l
 	}
 	return k.bounded(leaders), problems
@@ -116,7 +116,7 @@ func (k Known) led(fleet Fleet, o Options, now time.Time) map[string]Leader {
 	}
 	slices.SortFunc(gone, func(a, b string) int { // a name without a time came from an older memory
 		x, y := o.Made[a], o.Made[b]
-		return cmp.Or(FalseFirst(!k.knew(a), !k.knew(b)), FalseFirst(x.IsZero(), y.IsZero()), x.Compare(y), cmp.Compare(a, b))
+		return cmp.Or(FalseFirst(!k.Knew(a), !k.Knew(b)), FalseFirst(x.IsZero(), y.IsZero()), x.Compare(y), cmp.Compare(a, b))
 	})
 	gone = gone[:min(len(gone), mostGone)]
 	led := make(map[string]Leader, len(k.Leaders)+len(gone))

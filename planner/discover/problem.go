@@ -44,7 +44,7 @@ func leftOut(s Secret) (SecretProblem, bool) {
 	case !s.HasData:
 		return SecretProblem{s.Name, MissingData, fmt.Sprintf("Secret %q has no data and is left out: give it name, server and config, or delete it", s.Name)}, true
 	case s.TooLong:
-		return SecretProblem{s.Name, TooLong, fmt.Sprintf("Secret %q is left out: its data.name has more than %d bytes, or its data.server more than %d, which no cluster has: see who made it", s.Name, longestCluster, LongestServer)}, true
+		return SecretProblem{s.Name, TooLong, fmt.Sprintf("Secret %q is left out: its data.name has more than %d bytes, or its data.server more than %d, which no cluster has: see who made it", s.Name, LongestCluster, LongestServer)}, true
 	case plan.NormalizeServer(s.Server) == "":
 		return SecretProblem{s.Name, MissingServer, fmt.Sprintf("Secret %q has no data.server and is left out: set the cluster's URL, or delete the Secret", s.Name)}, true
 	}
@@ -65,7 +65,7 @@ func tooMany(in Input) SecretProblem {
 	}
 	return SecretProblem{"", TooMany, fmt.Sprintf("left out of the plan: %s beyond the %d that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest%s; "+
 		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs",
-		plural(in.LeftOut, "cluster Secret"), mostSecrets, also)}
+		plural(in.LeftOut, "cluster Secret"), MostSecrets, also)}
 }
 
 // flaws are the problems a cluster has by itself; it is planned for all the same.

@@ -7,6 +7,20 @@ import (
 	"ballast/planner/plan"
 )
 
+// AnnotationSkipReconcile has Argo CD leave a cluster alone.
+const AnnotationSkipReconcile = "argocd.argoproj.io/skip-reconcile"
+
+// What no cluster's name or URL is longer than: a host's name has 253 letters at most. Who may create Secrets makes
+// each as large as etcd takes it, and the planner keeps all of them.
+const (
+	LongestCluster = 512
+	LongestServer  = 512
+)
+
+// MostSecrets is how many cluster Secrets are planned: a plan has room for some 17,000 of the shortest names, and each
+// takes the planner some kilobytes for as long as a cycle lasts.
+const MostSecrets = 20_000
+
 // Secret is what ballast keeps of a cluster Secret: enough to plan with, and nothing that a log, a replay file or a
 // core dump may not show. It is part of a cycle's replayable input.
 type Secret struct {
@@ -75,8 +89,8 @@ func ParseShard(raw []byte) ShardValue {
 // invalidPin stands for a pin annotation that is not a replica's number, whatever it held.
 const invalidPin = "invalid"
 
-// parsePin keeps what the webhook holds the Secret to, and nothing else.
-func parsePin(annotation string, found bool) string {
+// ParsePin keeps what the webhook holds the Secret to, and nothing else.
+func ParsePin(annotation string, found bool) string {
 	if !found {
 		return ""
 	}

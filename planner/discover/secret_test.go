@@ -2,12 +2,9 @@ package discover
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestParseShardReadsAsArgoCDDoes(t *testing.T) {
@@ -45,79 +42,4 @@ func FuzzParseShard(f *testing.F) {
 			t.Errorf("%q is %d", raw, got.N)
 		}
 	})
-}
-
-func TestFromSecretKeepsWhatIsPlannedWith(t *testing.T) {
-	yes, now := true, metav1.Now()
-	tests := map[string]struct {
-		secret corev1.Secret
-		want   Secret
-	}{
-		"nothing at all": {want: Secret{}},
-		"a plain cluster": {
-			secret: corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "s", Namespace: "argocd"},
-				Data:       map[string][]byte{"name": []byte("prod"), "server": []byte("https://prod"), "shard": []byte("2"), "config": []byte("{}")},
-			},
-			want: Secret{UID: "u", Name: "s", Namespace: "argocd", Cluster: "prod", Server: "https://prod", Shard: valid(2), HasData: true},
-		},
-		"all that people and Argo CD may say": {
-			secret: corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: "s", DeletionTimestamp: &now, Annotations: map[string]string{
-					"ballast.argoproj.io/pin": "3", "ballast.argoproj.io/unmanaged": "true", "argocd.argoproj.io/skip-reconcile": "true"}},
-				Immutable: &yes,
-			},
-			want: Secret{Name: "s", Pin: "3", Unmanaged: true, SkipReconcile: true, Immutable: true, Deleting: true},
-		},
-		"a pin that the webhook passes over is not kept": {
-			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{"ballast.argoproj.io/pin": "03"}}},
-			want:   Secret{Name: "s", Pin: "invalid"},
-		},
-		"a token pasted as pin is not kept": {
-			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{"ballast.argoproj.io/pin": "eyJhbGciOi"}}},
-			want:   Secret{Name: "s", Pin: "invalid"},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, FromSecret(&test.secret)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestSelector(t *testing.T) {
-	label := "argocd.argoproj.io/secret-type"
-	expression := func(op metav1.LabelSelectorOperator, values ...string) metav1.LabelSelector {
-		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: label, Operator: op, Values: values}}}
-	}
-	tests := map[string]struct {
-		selector metav1.LabelSelector
-		want     string
-		wantErr  string
-	}{
-		"matchLabels":      {selector: metav1.LabelSelector{MatchLabels: map[string]string{label: "cluster"}}, want: label + "=cluster"},
-		"matchExpressions": {selector: expression(metav1.LabelSelectorOpIn, "cluster"), want: label + " in (cluster)"},
-		"empty":            {wantErr: "would select every Secret"},
-		"unlabelled too":   {selector: expression(metav1.LabelSelectorOpNotIn, "repository"), wantErr: "also selects Secrets without any label"},
-		"no such operator": {selector: expression("Like", "x"), wantErr: `"Like" is not a valid label selector operator`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := Selector(test.selector)
-			if test.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
-					t.Fatalf("error %v, want one with %q", err, test.wantErr)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got.String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
 }

@@ -16,6 +16,6 @@
 //   - Counters stay with the old owner for as long as its process lives.
 //
 // Pods are asked one after the other while clusters move, so one look may show a cluster twice or not at all; a verdict
-// needs the same picture over its grace period, counted on the clock of the samples. All but pods.go, scrape.go and
-// prometheus.go are functions of values.
+// needs the same picture over its grace period, counted on the clock of the samples. Package podlist lists the
+// pods, and package scrape asks them; this one is a function of values.
 package ownership

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -79,7 +80,7 @@ type ClusterObservation struct {
 
 // Join puts the reports beside the fleet, by cluster Secret name. Clusters with one server URL cannot be told apart,
 // and all have what any of them has.
-func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Observation {
+func Join(reports []scrape.PodReport, fleet discover.Fleet, apps Applications) Observation {
 	s := Observation{Pods: make([]PodObservation, len(reports)), Clusters: make(map[string]ClusterObservation, len(fleet.Clusters))}
 	ready, answered := 0, 0
 	for i, r := range reports {
@@ -107,7 +108,7 @@ func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Observat
 	return s
 }
 
-func joinServer(reports []PodReport, server string) ClusterObservation {
+func joinServer(reports []scrape.PodReport, server string) ClusterObservation {
 	c := ClusterObservation{Server: server}
 	for i, r := range reports {
 		shown, found := r.Servers[server]
@@ -122,7 +123,7 @@ func joinServer(reports []PodReport, server string) ClusterObservation {
 		}
 		c.Holders = append(c.Holders, i)
 		c.Owners = insert(c.Owners, r.Replica)
-		if shown.live() {
+		if shown.Live() {
 			c.Live = insert(c.Live, r.Replica)
 		}
 	}

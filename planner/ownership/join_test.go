@@ -8,6 +8,8 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/observed"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -25,14 +27,14 @@ func secret(name, server string) discover.Secret {
 }
 
 // answer is a pod's report; its name is its replica's.
-func answer(replica int, servers map[string]ServerReport) PodReport {
-	pod := running("ac-"+string(rune('0'+replica)), "")
+func answer(replica int, servers map[string]scrape.ServerReport) scrape.PodReport {
+	pod := running("ac-" + string(rune('0'+replica)))
 	pod.Replica, pod.Claimed = replica, true
-	return PodReport{Controller: pod, SampledAt: noon(), Servers: servers}
+	return scrape.PodReport{Controller: pod, SampledAt: noon(), Servers: servers}
 }
 
 // silent is the report of a pod that runs and did not answer.
-func silent(replica int, ready bool) PodReport {
+func silent(replica int, ready bool) scrape.PodReport {
 	r := answer(replica, nil)
 	r.Ready, r.Err, r.SampledAt = ready, "no answer", time.Time{}
 	return r
@@ -40,72 +42,72 @@ func silent(replica int, ready bool) PodReport {
 
 func TestReportsAreJoinedToTheFleet(t *testing.T) {
 	const a, b = "https://a", "https://b"
-	live := ServerReport{Apps: 2, Cached: true, CacheAge: 5, Connected: true}
+	live := scrape.ServerReport{Apps: 2, Cached: true, CacheAge: 5, Connected: true}
 	one := discover.Input{Secrets: []discover.Secret{secret("prod", a)}}
 	for name, test := range map[string]struct {
-		reports []PodReport
+		reports []scrape.PodReport
 		fleet   discover.Input
 		apps    Applications
 		asked   bool
 		want    map[string]ClusterObservation
 	}{
 		"one owner, at work": {
-			reports: []PodReport{answer(0, nil), answer(1, map[string]ServerReport{a: live})}, fleet: one, asked: true,
+			reports: []scrape.PodReport{answer(0, nil), answer(1, map[string]scrape.ServerReport{a: live})}, fleet: one, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{1}, Live: []int{1}, Cached: []int{1}, Holders: []int{1}, Apps: Unknown}},
 		},
 		"the owner has not read it yet": {
-			reports: []PodReport{answer(0, map[string]ServerReport{a: {Apps: 1, Cached: true, CacheAge: -1, Connected: true}})}, fleet: one, asked: true,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: {Apps: 1, Cached: true, CacheAge: -1, Connected: true}})}, fleet: one, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"the owner cannot reach it": {
-			reports: []PodReport{answer(0, map[string]ServerReport{a: {Apps: 1, Cached: true, CacheAge: 9}})}, fleet: one, asked: true,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: {Apps: 1, Cached: true, CacheAge: 9}})}, fleet: one, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"just moved: the loser shows its last gauges and counters": {
-			reports: []PodReport{answer(0, map[string]ServerReport{a: {Cached: true, CacheAge: 400, Connected: true, Reconciles: 7}}), answer(1, map[string]ServerReport{a: {Apps: 2}})}, fleet: one, asked: true,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: {Cached: true, CacheAge: 400, Connected: true, Reconciles: 7}}), answer(1, map[string]scrape.ServerReport{a: {Apps: 2}})}, fleet: one, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{1}, Cached: []int{0}, Holders: []int{1}, Apps: Unknown}},
 		},
 		"two owners, one at work": {
-			reports: []PodReport{answer(3, map[string]ServerReport{a: live}), answer(0, map[string]ServerReport{a: {Apps: 2}})}, fleet: one, asked: true, apps: Applications{a: 2},
+			reports: []scrape.PodReport{answer(3, map[string]scrape.ServerReport{a: live}), answer(0, map[string]scrape.ServerReport{a: {Apps: 2}})}, fleet: one, asked: true, apps: Applications{a: 2},
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0, 3}, Live: []int{3}, Cached: []int{3}, Holders: []int{0, 1}, Apps: 2}},
 		},
 		"two pods that take themselves for one replica": {
-			reports: []PodReport{answer(0, map[string]ServerReport{a: live}), answer(0, map[string]ServerReport{a: live})}, fleet: one, asked: true,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: live}), answer(0, map[string]scrape.ServerReport{a: live})}, fleet: one, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0, 1}, Apps: Unknown}},
 		},
 		"nobody has it, and it has no Applications": {
-			reports: []PodReport{answer(0, map[string]ServerReport{b: live})}, fleet: one, asked: true, apps: Applications{b: 2},
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{b: live})}, fleet: one, asked: true, apps: Applications{b: 2},
 			want: map[string]ClusterObservation{"prod": {Server: a}},
 		},
 		"a slash at the end of a Secret's server is nothing": {
-			reports: []PodReport{answer(0, map[string]ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/")}}, asked: true,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/")}}, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"two Secrets with one server have what either has": {
-			reports: []PodReport{answer(0, map[string]ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/"), secret("twin", a)}}, asked: true,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/"), secret("twin", a)}}, asked: true,
 			want: map[string]ClusterObservation{
 				"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown},
 				"twin": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown},
 			},
 		},
 		"the in-cluster without a Secret": {
-			reports: []PodReport{answer(0, map[string]ServerReport{plan.InClusterServer: live})}, fleet: discover.Input{InClusterEnabled: true}, asked: true,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{plan.InClusterServer: live})}, fleet: discover.Input{InClusterEnabled: true}, asked: true,
 			want: map[string]ClusterObservation{"in-cluster": {Server: plan.InClusterServer, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"a cluster that Argo CD leaves alone": {
-			reports: []PodReport{answer(0, nil)}, fleet: discover.Input{Secrets: []discover.Secret{{Name: "prod", Server: a, HasData: true, SkipReconcile: true}}}, asked: true,
+			reports: []scrape.PodReport{answer(0, nil)}, fleet: discover.Input{Secrets: []discover.Secret{{Name: "prod", Server: a, HasData: true, SkipReconcile: true}}}, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Skip: true, Apps: Unknown}},
 		},
 		"a ready pod is silent": {
-			reports: []PodReport{answer(0, map[string]ServerReport{a: live}), silent(1, true)}, fleet: one,
+			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: live}), silent(1, true)}, fleet: one,
 			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"an unready pod is silent": {
-			reports: []PodReport{answer(0, nil), silent(1, false)}, fleet: one, asked: true,
+			reports: []scrape.PodReport{answer(0, nil), silent(1, false)}, fleet: one, asked: true,
 			want: map[string]ClusterObservation{"prod": {Server: a, Apps: Unknown}},
 		},
 		"what a pod said before it failed does not count": {
-			reports: []PodReport{{Controller: running("ac-0", ""), Err: "no answer", Servers: map[string]ServerReport{a: live}}}, fleet: one,
+			reports: []scrape.PodReport{{Controller: running("ac-0"), Err: "no answer", Servers: map[string]scrape.ServerReport{a: live}}}, fleet: one,
 			want: map[string]ClusterObservation{"prod": {Server: a, Apps: Unknown}},
 		},
 		"no pods": {fleet: one, want: map[string]ClusterObservation{"prod": {Server: a, Apps: Unknown}}},
@@ -130,11 +132,11 @@ func TestPodsAreHandedOnWithWhatTheyReported(t *testing.T) {
 		{Replica: 1, Name: "ac-1", Ready: true, Claimed: true, Memory: 7, MemoryLimit: 10, Answered: true},
 		{Replica: 2, Name: "ac-2", Ready: true, Claimed: true},
 	}
-	if diff := cmp.Diff(want, Pods([]PodReport{second, silent(2, true), first})); diff != "" {
+	if diff := cmp.Diff(want, scrape.Pods([]scrape.PodReport{second, silent(2, true), first})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	observation := []PodObservation{{Name: "ac-1", Replica: 1, Ready: true, Running: true, Answered: true, SampledAt: noon()}, {Name: "ac-0", Ready: true, Running: true}}
-	if diff := cmp.Diff(observation, Join([]PodReport{second, silent(0, true)}, discover.Fleet{}, nil).Pods); diff != "" {
+	if diff := cmp.Diff(observation, Join([]scrape.PodReport{second, silent(0, true)}, discover.Fleet{}, nil).Pods); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -160,4 +162,10 @@ func TestApplicationsByNameAreTold(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}
+}
+
+func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func running(name string) podlist.Controller {
+	return podlist.Controller{Pod: observed.Pod{Name: name, Ready: true}, Running: true}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/discover"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -18,24 +19,24 @@ const serverA = "https://a"
 // look is one observation, taken so long after noon, and what is made of the one cluster.
 type look struct {
 	after   time.Duration
-	reports []PodReport
+	reports []scrape.PodReport
 	want    string
 }
 
 // has is a replica that is responsible for the cluster, resting one that shows only its gauges, without one that shows nothing.
-func has(replica int) PodReport {
-	return answer(replica, map[string]ServerReport{serverA: {Apps: 3, Cached: true, CacheAge: 9, Connected: true}})
+func has(replica int) scrape.PodReport {
+	return answer(replica, map[string]scrape.ServerReport{serverA: {Apps: 3, Cached: true, CacheAge: 9, Connected: true}})
 }
 
-func restingOn(replica int) PodReport {
-	return answer(replica, map[string]ServerReport{serverA: {Cached: true, CacheAge: 9, Connected: true}})
+func restingOn(replica int) scrape.PodReport {
+	return answer(replica, map[string]scrape.ServerReport{serverA: {Cached: true, CacheAge: 9, Connected: true}})
 }
 
-func without(replica int) PodReport { return answer(replica, nil) }
+func without(replica int) scrape.PodReport { return answer(replica, nil) }
 
 // at gives the reports that time, where they have none of their own.
-func at(reports []PodReport, when time.Time) []PodReport {
-	out := make([]PodReport, len(reports))
+func at(reports []scrape.PodReport, when time.Time) []scrape.PodReport {
+	out := make([]scrape.PodReport, len(reports))
 	for i, r := range reports {
 		if r.Answered() && r.SampledAt.Equal(noon()) {
 			r.SampledAt = when
@@ -45,7 +46,7 @@ func at(reports []PodReport, when time.Time) []PodReport {
 	return out
 }
 
-func sampled(r PodReport, after time.Duration) PodReport {
+func sampled(r scrape.PodReport, after time.Duration) scrape.PodReport {
 	r.SampledAt = noon().Add(after)
 	return r
 }
@@ -89,7 +90,7 @@ func TestAClusterIsNoOrphanByANumberFromBefore(t *testing.T) {
 		{8, 5, 1, nobodyHasIt + "; orphaned NotTaken after 5m0s, intended 1, last -1"},
 	} {
 		now := noon().Add(time.Duration(l.minutes) * time.Minute)
-		s := Join(at([]PodReport{without(0), without(1)}, now), fleet, Applications{serverA: l.apps})
+		s := Join(at([]scrape.PodReport{without(0), without(1)}, now), fleet, Applications{serverA: l.apps})
 		s.Counted = noon().Add(time.Duration(l.counted) * time.Minute)
 		var v Verdict
 		m, v = Judge(m, s, intended, now, Grace{})
@@ -101,7 +102,7 @@ func TestAClusterIsNoOrphanByANumberFromBefore(t *testing.T) {
 
 func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 	second, minute := time.Second, time.Minute
-	both := []PodReport{without(0), without(1)}
+	both := []scrape.PodReport{without(0), without(1)}
 	for name, test := range map[string]struct {
 		apps     Applications
 		fleet    discover.Input
@@ -109,19 +110,19 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 		looks    []look
 	}{
 		"owned all the time": {looks: []look{
-			{0, []PodReport{without(0), has(1)}, oneOwner}, {time.Hour, []PodReport{without(0), has(1)}, oneOwner},
+			{0, []scrape.PodReport{without(0), has(1)}, oneOwner}, {time.Hour, []scrape.PodReport{without(0), has(1)}, oneOwner},
 		}},
 		"moved: for a moment nobody has it": {looks: []look{
-			{0, []PodReport{has(0), without(1)}, "owners [0] live [0]"}, {10 * second, both, nobodyHasIt}, {15 * second, []PodReport{without(0), has(1)}, oneOwner},
+			{0, []scrape.PodReport{has(0), without(1)}, "owners [0] live [0]"}, {10 * second, both, nobodyHasIt}, {15 * second, []scrape.PodReport{without(0), has(1)}, oneOwner},
 		}},
 		"orphaned: somebody had it": {looks: []look{
-			{0, []PodReport{without(0), has(1)}, oneOwner},
+			{0, []scrape.PodReport{without(0), has(1)}, oneOwner},
 			{10 * second, both, nobodyHasIt},
 			{2*minute + 9*second, both, nobodyHasIt},
 			{2*minute + 10*second, both, nobodyHasIt + "; orphaned NotTaken after 10s, intended 1, last 1"},
 			{57 * time.Hour, both, nobodyHasIt + "; orphaned NotTaken after 10s, intended 1, last 1"},
 			{73 * time.Hour, both, nobodyIdle},
-			{73*time.Hour + minute, []PodReport{without(0), has(1)}, oneOwner},
+			{73*time.Hour + minute, []scrape.PodReport{without(0), has(1)}, oneOwner},
 			{73*time.Hour + 2*minute, both, nobodyHasIt},
 			{73*time.Hour + 4*minute, both, nobodyHasIt + "; orphaned NotTaken after 73h2m0s, intended 1, last 1"},
 		}},
@@ -130,7 +131,7 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 			{100 * time.Hour, both, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
 		}},
 		"its replica has no pod": {apps: Applications{serverA: 3}, intended: 4, looks: []look{
-			{0, []PodReport{has(0), without(1)}, "owners [0] live [0]"}, {minute, both, nobodyHasIt}, {3 * minute, both, nobodyHasIt + "; orphaned NoPod after 1m0s, intended 4, last 0"},
+			{0, []scrape.PodReport{has(0), without(1)}, "owners [0] live [0]"}, {minute, both, nobodyHasIt}, {3 * minute, both, nobodyHasIt + "; orphaned NoPod after 1m0s, intended 4, last 0"},
 		}},
 		"the plan does not know it": {apps: Applications{serverA: 3}, intended: plan.NoReplica, looks: []look{
 			{0, both, nobodyHasIt}, {3 * minute, both, nobodyHasIt + "; orphaned NotPlanned after 0s, intended -1, last -1"},
@@ -140,79 +141,79 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 		}},
 		"it has no Applications, as is known": {apps: Applications{}, looks: []look{{0, both, nobodyIdle}, {time.Hour, both, nobodyIdle}}},
 		"its last Application was deleted, as is known": {apps: Applications{}, looks: []look{
-			{0, []PodReport{without(0), has(1)}, oneOwner}, {10 * second, both, nobodyIdle}, {time.Hour, both, nobodyIdle},
+			{0, []scrape.PodReport{without(0), has(1)}, oneOwner}, {10 * second, both, nobodyIdle}, {time.Hour, both, nobodyIdle},
 		}},
 		"its last Application was deleted: the cache stays": {looks: []look{
-			{0, []PodReport{without(0), has(1)}, oneOwner},
-			{10 * second, []PodReport{without(0), restingOn(1)}, nobodyHasIt},
-			{54 * second, []PodReport{without(0), restingOn(1)}, nobodyHasIt},
-			{55 * second, []PodReport{without(0), restingOn(1)}, nobodyIdle},
+			{0, []scrape.PodReport{without(0), has(1)}, oneOwner},
+			{10 * second, []scrape.PodReport{without(0), restingOn(1)}, nobodyHasIt},
+			{54 * second, []scrape.PodReport{without(0), restingOn(1)}, nobodyHasIt},
+			{55 * second, []scrape.PodReport{without(0), restingOn(1)}, nobodyIdle},
 			{time.Hour, both, nobodyIdle},
 		}},
 		"a loser's last gauges are no sign of rest": {looks: []look{
-			{0, []PodReport{has(0), without(1)}, "owners [0] live [0]"},
-			{10 * second, []PodReport{restingOn(0), without(1)}, nobodyHasIt},
+			{0, []scrape.PodReport{has(0), without(1)}, "owners [0] live [0]"},
+			{10 * second, []scrape.PodReport{restingOn(0), without(1)}, nobodyHasIt},
 			{40 * second, both, nobodyHasIt},
 			{130 * second, both, nobodyHasIt + "; orphaned NotTaken after 10s, intended 1, last 0"},
 		}},
 		"a ready pod is silent: nothing is known": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{without(0), without(1), silent(2, true)}, nobodyHasIt}, {time.Hour, []PodReport{without(0), without(1), silent(2, true)}, nobodyHasIt},
+			{0, []scrape.PodReport{without(0), without(1), silent(2, true)}, nobodyHasIt}, {time.Hour, []scrape.PodReport{without(0), without(1), silent(2, true)}, nobodyHasIt},
 		}},
 		"its pod is not ready and silent: nothing is known": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{without(0), silent(1, false)}, nobodyHasIt}, {time.Hour, []PodReport{without(0), silent(1, false)}, nobodyHasIt},
+			{0, []scrape.PodReport{without(0), silent(1, false)}, nobodyHasIt}, {time.Hour, []scrape.PodReport{without(0), silent(1, false)}, nobodyHasIt},
 		}},
 		"another pod is not ready and silent": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{without(1), silent(2, false)}, nobodyHasIt}, {time.Hour, []PodReport{without(1), silent(2, false)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
+			{0, []scrape.PodReport{without(1), silent(2, false)}, nobodyHasIt}, {time.Hour, []scrape.PodReport{without(1), silent(2, false)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
 		}},
 		"the pod that had it is silent, and may have it": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{has(0), without(1)}, "owners [0] live [0]"}, {minute, []PodReport{silent(0, false), without(1)}, nobodyHasIt}, {time.Hour, []PodReport{silent(0, false), without(1)}, nobodyHasIt},
+			{0, []scrape.PodReport{has(0), without(1)}, "owners [0] live [0]"}, {minute, []scrape.PodReport{silent(0, false), without(1)}, nobodyHasIt}, {time.Hour, []scrape.PodReport{silent(0, false), without(1)}, nobodyHasIt},
 		}},
 		"the pod that had it does not run, and has it no more": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{has(0), without(1)}, "owners [0] live [0]"}, {minute, []PodReport{stopped(0), without(1)}, nobodyHasIt},
-			{time.Hour, []PodReport{stopped(0), without(1)}, nobodyHasIt + "; orphaned NotTaken after 1m0s, intended 1, last 0"},
+			{0, []scrape.PodReport{has(0), without(1)}, "owners [0] live [0]"}, {minute, []scrape.PodReport{stopped(0), without(1)}, nobodyHasIt},
+			{time.Hour, []scrape.PodReport{stopped(0), without(1)}, nobodyHasIt + "; orphaned NotTaken after 1m0s, intended 1, last 0"},
 		}},
 		"a pod without a slot is silent, and may have it": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{without(1), silent(plan.NoReplica, false)}, nobodyHasIt}, {time.Hour, []PodReport{without(1), silent(plan.NoReplica, false)}, nobodyHasIt},
+			{0, []scrape.PodReport{without(1), silent(plan.NoReplica, false)}, nobodyHasIt}, {time.Hour, []scrape.PodReport{without(1), silent(plan.NoReplica, false)}, nobodyHasIt},
 		}},
 		"all pods are silent: nothing is known": {apps: Applications{serverA: 3}, looks: []look{
-			{0, both, nobodyHasIt}, {time.Hour, []PodReport{silent(0, true), silent(1, true)}, nobodyHasIt}, {2 * time.Hour, []PodReport{silent(0, false), silent(1, false)}, nobodyHasIt},
+			{0, both, nobodyHasIt}, {time.Hour, []scrape.PodReport{silent(0, true), silent(1, true)}, nobodyHasIt}, {2 * time.Hour, []scrape.PodReport{silent(0, false), silent(1, false)}, nobodyHasIt},
 		}},
 		"no pods at all, as while everything is drained": {apps: Applications{serverA: 3}, looks: []look{
-			{0, []PodReport{without(0), has(1)}, oneOwner}, {minute, nil, nobodyHasIt}, {time.Hour, nil, nobodyHasIt},
+			{0, []scrape.PodReport{without(0), has(1)}, oneOwner}, {minute, nil, nobodyHasIt}, {time.Hour, nil, nobodyHasIt},
 		}},
 		"silence in between neither proves nor clears": {apps: Applications{serverA: 3}, looks: []look{
-			{0, both, nobodyHasIt}, {minute, []PodReport{without(0), silent(1, true)}, nobodyHasIt}, {2 * minute, both, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
-			{3 * minute, []PodReport{without(0), silent(1, true)}, nobodyHasIt}, {4 * minute, both, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
+			{0, both, nobodyHasIt}, {minute, []scrape.PodReport{without(0), silent(1, true)}, nobodyHasIt}, {2 * minute, both, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
+			{3 * minute, []scrape.PodReport{without(0), silent(1, true)}, nobodyHasIt}, {4 * minute, both, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
 		}},
 		"found again, and lost again": {apps: Applications{serverA: 3}, looks: []look{
-			{0, both, nobodyHasIt}, {3 * minute, []PodReport{without(0), has(1)}, oneOwner}, {4 * minute, both, nobodyHasIt}, {6 * minute, both, nobodyHasIt + "; orphaned NotTaken after 4m0s, intended 1, last 1"},
+			{0, both, nobodyHasIt}, {3 * minute, []scrape.PodReport{without(0), has(1)}, oneOwner}, {4 * minute, both, nobodyHasIt}, {6 * minute, both, nobodyHasIt + "; orphaned NotTaken after 4m0s, intended 1, last 1"},
 		}},
 		"a sample that is not newer proves nothing": {apps: Applications{serverA: 3}, looks: []look{
-			{0, both, nobodyHasIt}, {time.Hour, []PodReport{sampled(without(0), time.Minute), sampled(without(1), time.Hour)}, nobodyHasIt},
-			{2 * time.Hour, []PodReport{sampled(without(0), 2*time.Minute), sampled(without(1), time.Hour)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
+			{0, both, nobodyHasIt}, {time.Hour, []scrape.PodReport{sampled(without(0), time.Minute), sampled(without(1), time.Hour)}, nobodyHasIt},
+			{2 * time.Hour, []scrape.PodReport{sampled(without(0), 2*time.Minute), sampled(without(1), time.Hour)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
 		}},
 		"samples of the future prove nothing yet": {apps: Applications{serverA: 3}, looks: []look{
-			{0, both, nobodyHasIt}, {minute, []PodReport{sampled(without(0), time.Hour), sampled(without(1), time.Hour)}, nobodyHasIt},
-			{2 * minute, []PodReport{sampled(without(0), time.Hour), sampled(without(1), time.Hour)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
+			{0, both, nobodyHasIt}, {minute, []scrape.PodReport{sampled(without(0), time.Hour), sampled(without(1), time.Hour)}, nobodyHasIt},
+			{2 * minute, []scrape.PodReport{sampled(without(0), time.Hour), sampled(without(1), time.Hour)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
 		}},
 		"doubled": {looks: []look{
-			{0, []PodReport{has(0), has(1)}, bothOwn}, {29 * second, []PodReport{has(0), has(1)}, bothOwn}, {30 * second, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
-			{minute, []PodReport{without(0), has(1)}, oneOwner}, {2 * minute, []PodReport{has(0), has(1)}, bothOwn}, {3 * minute, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 2m0s on ac-0 ac-1"},
+			{0, []scrape.PodReport{has(0), has(1)}, bothOwn}, {29 * second, []scrape.PodReport{has(0), has(1)}, bothOwn}, {30 * second, []scrape.PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
+			{minute, []scrape.PodReport{without(0), has(1)}, oneOwner}, {2 * minute, []scrape.PodReport{has(0), has(1)}, bothOwn}, {3 * minute, []scrape.PodReport{has(0), has(1)}, bothOwn + "; doubled after 2m0s on ac-0 ac-1"},
 		}},
 		"doubled, while the old pod ends": {looks: []look{
-			{0, []PodReport{ending(0), has(1)}, bothOwn}, {minute, []PodReport{ending(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
+			{0, []scrape.PodReport{ending(0), has(1)}, bothOwn}, {minute, []scrape.PodReport{ending(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
 		}},
 		"doubled only by an old sample": {looks: []look{
-			{0, []PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {40 * second, []PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {50 * second, []PodReport{without(0), has(1)}, oneOwner},
+			{0, []scrape.PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {40 * second, []scrape.PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {50 * second, []scrape.PodReport{without(0), has(1)}, oneOwner},
 		}},
 		"doubled since the newer of the first two samples": {looks: []look{
-			{0, []PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {10 * second, []PodReport{has(0), has(1)}, bothOwn}, {30 * second, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
+			{0, []scrape.PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {10 * second, []scrape.PodReport{has(0), has(1)}, bothOwn}, {30 * second, []scrape.PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
 		}},
 		"one of two owners is silent: neither doubled nor cleared": {looks: []look{
-			{0, []PodReport{has(0), has(1)}, bothOwn}, {minute, []PodReport{silent(0, true), has(1)}, oneOwner}, {2 * minute, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
+			{0, []scrape.PodReport{has(0), has(1)}, bothOwn}, {minute, []scrape.PodReport{silent(0, true), has(1)}, oneOwner}, {2 * minute, []scrape.PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
 		}},
 		"Argo CD leaves it alone": {fleet: discover.Input{Secrets: []discover.Secret{{Name: "prod", Server: serverA, HasData: true, SkipReconcile: true}}}, apps: Applications{serverA: 3}, looks: []look{
-			{0, both, nobodyIdle}, {time.Hour, []PodReport{silent(0, true)}, nobodyIdle},
+			{0, both, nobodyIdle}, {time.Hour, []scrape.PodReport{silent(0, true)}, nobodyIdle},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,13 +238,13 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 	}
 }
 
-func stopped(replica int) PodReport {
+func stopped(replica int) scrape.PodReport {
 	r := silent(replica, false)
 	r.Running = false
 	return r
 }
 
-func ending(replica int) PodReport {
+func ending(replica int) scrape.PodReport {
 	r := has(replica)
 	r.Ready, r.Terminating = false, true
 	return r
@@ -271,9 +272,9 @@ func overJSON(t fataler, m Memory) Memory {
 func TestTheGraceIsAnArgument(t *testing.T) {
 	fleet := fleetOf(t, discover.Input{Secrets: []discover.Secret{secret("prod", serverA)}})
 	intended := func(string) (int, bool) { return 1, true }
-	m, _ := Judge(Memory{}, Join([]PodReport{without(0), without(1)}, fleet, Applications{serverA: 1}), intended, noon(), Grace{})
+	m, _ := Judge(Memory{}, Join([]scrape.PodReport{without(0), without(1)}, fleet, Applications{serverA: 1}), intended, noon(), Grace{})
 	later := noon().Add(10 * time.Second)
-	observation := Join(at([]PodReport{without(0), without(1)}, later), fleet, Applications{serverA: 1})
+	observation := Join(at([]scrape.PodReport{without(0), without(1)}, later), fleet, Applications{serverA: 1})
 	for grace, want := range map[time.Duration]int{10 * time.Second: 1, 11 * time.Second: 0, 0: 0, -time.Second: 0} {
 		if _, v := Judge(m, observation, intended, later, Grace{Orphaned: grace}); len(v.Orphans) != want {
 			t.Errorf("with a grace of %s there are %d orphans, want %d", grace, len(v.Orphans), want)
@@ -285,10 +286,10 @@ func TestAClusterThatWentIsForgotten(t *testing.T) {
 	intended := func(string) (int, bool) { return 1, true }
 	two := fleetOf(t, discover.Input{Secrets: []discover.Secret{secret("prod", serverA), secret("twin", serverA)}})
 	one := fleetOf(t, discover.Input{Secrets: []discover.Secret{secret("twin", serverA)}})
-	m, _ := Judge(Memory{}, Join([]PodReport{has(0), has(1)}, two, nil), intended, noon(), Grace{})
-	lost, _ := Judge(m, Join([]PodReport{without(0), without(1)}, two, nil), intended, noon(), Grace{})
+	m, _ := Judge(Memory{}, Join([]scrape.PodReport{has(0), has(1)}, two, nil), intended, noon(), Grace{})
+	lost, _ := Judge(m, Join([]scrape.PodReport{without(0), without(1)}, two, nil), intended, noon(), Grace{})
 	m.Lost = lost.Lost
-	got, _ := Judge(m, Join([]PodReport{silent(0, true), silent(1, true)}, one, nil), intended, noon(), Grace{})
+	got, _ := Judge(m, Join([]scrape.PodReport{silent(0, true), silent(1, true)}, one, nil), intended, noon(), Grace{})
 	since := map[string]time.Time{"twin": noon()}
 	want := Memory{Last: map[string]int{"twin": 0}, Lost: since, Doubled: since, Newest: noon(), Begun: noon()}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/discover"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -34,10 +35,10 @@ func drawApps(t *rapid.T) Applications {
 }
 
 // drawReports is up to four pods as they may be: any replica, ready, running, answering, sampled up to a minute ago.
-func drawReports(t *rapid.T, now time.Time) []PodReport {
-	reports := make([]PodReport, rapid.IntRange(0, 4).Draw(t, "pods"))
+func drawReports(t *rapid.T, now time.Time) []scrape.PodReport {
+	reports := make([]scrape.PodReport, rapid.IntRange(0, 4).Draw(t, "pods"))
 	for i := range reports {
-		r := PodReport{Controller: running(fmt.Sprintf("ac-%d", i), "")}
+		r := scrape.PodReport{Controller: running(fmt.Sprintf("ac-%d", i))}
 		r.Replica = rapid.SampledFrom([]int{plan.NoReplica, 0, 1, 2, i}).Draw(t, "replica")
 		r.Ready = rapid.IntRange(0, 3).Draw(t, "ready") > 0
 		r.Running = rapid.IntRange(0, 5).Draw(t, "running") > 0
@@ -47,10 +48,10 @@ func drawReports(t *rapid.T, now time.Time) []PodReport {
 			continue
 		}
 		r.SampledAt = now.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "age")) * time.Second)
-		r.Servers = map[string]ServerReport{}
+		r.Servers = map[string]scrape.ServerReport{}
 		for _, server := range []string{"https://a", "https://b", "https://c", "https://kubernetes.default.svc", "https://stranger"} {
 			if rapid.Bool().Draw(t, "shown") {
-				r.Servers[server] = ServerReport{Apps: rapid.IntRange(0, 2).Draw(t, "apps"), Cached: rapid.Bool().Draw(t, "cached"),
+				r.Servers[server] = scrape.ServerReport{Apps: rapid.IntRange(0, 2).Draw(t, "apps"), Cached: rapid.Bool().Draw(t, "cached"),
 					CacheAge: float64(rapid.IntRange(-1, 2).Draw(t, "cacheAge")), Connected: rapid.Bool().Draw(t, "connected")}
 			}
 		}
@@ -115,7 +116,7 @@ func TestNothingIsOrphanedIdleOrDoubledWithoutProof(t *testing.T) {
 	})
 }
 
-func mustBeOrphan(t *rapid.T, o Orphan, reports []PodReport, c ClusterObservation, intended func(string) (int, bool)) {
+func mustBeOrphan(t *rapid.T, o Orphan, reports []scrape.PodReport, c ClusterObservation, intended func(string) (int, bool)) {
 	replica, planned := intended(o.Cluster)
 	ready, there := 0, false
 	for _, r := range reports {
@@ -183,7 +184,7 @@ func TestAnOrphanIsFoundHoweverManyLooksAreTaken(t *testing.T) {
 		var memory Memory
 		now := noon()
 		for {
-			observation := Join(at([]PodReport{without(0), without(1)}, now), fleet, Applications{serverA: 1})
+			observation := Join(at([]scrape.PodReport{without(0), without(1)}, now), fleet, Applications{serverA: 1})
 			var verdict Verdict
 			memory, verdict = Judge(memory, observation, intended, now, Grace{})
 			if found := len(verdict.Orphans) == 1; found != (now.Sub(noon()) >= 2*time.Minute) {

@@ -8,6 +8,9 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/preview"
+	"ballast/planner/page/chart"
+	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 	"ballast/planner/status"
@@ -17,7 +20,7 @@ import (
 // moves, and what keeps it. Names are what people call the alternatives.
 func OfCycle(in input.Inputs, out cycle.Outcome, names map[string]string) View {
 	w := in.Workload
-	v := View{Title: name(w.Namespace+"/"+w.Name) + ": what ballast would do", Mode: name(string(in.Config.Mode)), AsOf: moment(in.Now),
+	v := View{Title: wording.Name(w.Namespace+"/"+w.Name) + ": what ballast would do", Mode: wording.Name(string(in.Config.Mode)), AsOf: wording.Moment(in.Now),
 		Facts: cycleFacts(out), Waits: cycleWaits(in, out), Clusters: cycleClusters(out),
 		Foot: []string{"Nothing was changed.", "Of a cluster Secret this page has its name, the cluster's name and its server, and nothing else."}}
 	var capacity plan.Load
@@ -26,9 +29,9 @@ func OfCycle(in input.Inputs, out cycle.Outcome, names map[string]string) View {
 		capacity, says = l.Load, lineText(status.Line{Load: l.Load, Configured: l.Configured, Since: l.Since})
 	}
 	moves := movesOf(out)
-	v.Stacks = []Stack{drawStack("now", "What each replica carries now", cycleColumns(out.Now, out.Pins, moves, false), capacity, says)}
+	v.Stacks = []chart.Stack{chart.DrawStack("now", "What each replica carries now", cycleColumns(out.Now, out.Pins, moves, false), capacity, says)}
 	if c := out.Candidate; c != nil {
-		v.Stacks = append(v.Stacks, drawStack("then", "What each would carry", cycleColumns(c.Replicas, out.Pins, moves, true), capacity, says))
+		v.Stacks = append(v.Stacks, chart.DrawStack("then", "What each would carry", cycleColumns(c.Replicas, out.Pins, moves, true), capacity, says))
 	} else {
 		v.Notes = []Note{{Warn, "No evidence, no move", "Without believable metrics everything stays as it is."}}
 	}
@@ -47,20 +50,20 @@ func movesOf(out cycle.Outcome) map[string]cycle.Move {
 }
 
 // cycleColumns are replicas' clusters, before the moves or after them.
-func cycleColumns(replicas []plan.Replica, pins plan.Pins, moves map[string]cycle.Move, after bool) [][]item {
-	columns := make([][]item, min(len(replicas), most))
+func cycleColumns(replicas []plan.Replica, pins plan.Pins, moves map[string]cycle.Move, after bool) [][]chart.Item {
+	columns := make([][]chart.Item, min(len(replicas), most))
 	for i := range columns {
 		for _, l := range replicas[i].LoadIndexes {
-			it := item{name: l.Shard.ID, load: max(l.Value, 0), says: fmt.Sprintf("%s: load %s", name(l.Shard.ID), l.Value.Display())}
+			it := chart.Item{Name: l.Shard.ID, Load: max(l.Value, 0), Says: fmt.Sprintf("%s: load %s", wording.Name(l.Shard.ID), l.Value.Display())}
 			m, moves := moves[l.Shard.ID]
 			_, pinned := pins[l.Shard.ID]
 			switch {
 			case moves && after:
-				it.kind, it.says = boxCame, it.says+", moves ("+moved(m)+")"
+				it.Kind, it.Says = chart.BoxCame, it.Says+", moves ("+moved(m)+")"
 			case moves:
-				it.kind, it.says = boxLeaving, it.says+", moves ("+moved(m)+")"
+				it.Kind, it.Says = chart.BoxLeaving, it.Says+", moves ("+moved(m)+")"
 			case pinned:
-				it.kind, it.says = boxPinned, it.says+", pinned"
+				it.Kind, it.Says = chart.BoxPinned, it.Says+", pinned"
 			}
 			columns[i] = append(columns[i], it)
 		}
@@ -69,16 +72,16 @@ func cycleColumns(replicas []plan.Replica, pins plan.Pins, moves map[string]cycl
 }
 
 func cycleFacts(out cycle.Outcome) []Fact {
-	list := []Fact{{"Clusters", count(len(out.Fleet.Clusters)), ""}}
-	replicas, level, moves := count(len(out.Now)), ratio(out.Now), 0
+	list := []Fact{{"Clusters", wording.Count(len(out.Fleet.Clusters)), ""}}
+	replicas, level, moves := wording.Count(len(out.Now)), ratio(out.Now), 0
 	if c := out.Candidate; c != nil {
 		if len(c.Replicas) != len(out.Now) {
-			replicas += " → " + count(len(c.Replicas))
+			replicas += " → " + wording.Count(len(c.Replicas))
 		}
 		level += " → " + ratio(c.Replicas)
 		moves = len(c.Moves)
 	}
-	list = append(list, Fact{"Replicas", replicas, ""}, Fact{"Fullest over mean", level, "1 is level"}, Fact{"Would move", count(moves), "clusters"})
+	list = append(list, Fact{"Replicas", replicas, ""}, Fact{"Fullest over mean", level, "1 is level"}, Fact{"Would move", wording.Count(moves), "clusters"})
 	if l := out.Line; l != nil {
 		list = append(list, Fact{"Capacity", l.Load.Display(), lineText(status.Line{Load: l.Load, Configured: l.Configured, Since: l.Since})})
 	}
@@ -92,7 +95,9 @@ func ratio(replicas []plan.Replica) string {
 // cycleWaits are what keeps it from happening, and what the partition could not do.
 func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
 	var list []Wait
-	add := func(l Level, what, why, times string) { list = append(list, Wait{l, line(what), line(why), times}) }
+	add := func(l Level, what, why, times string) {
+		list = append(list, Wait{l, wording.Line(what), wording.Line(why), times})
+	}
 	said := status.Status{Problems: out.Problems}
 	if out.Sizing != nil {
 		said.Blocked = out.Sizing.Blocked
@@ -107,7 +112,7 @@ func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
 			add(Info, "A wish that is not met", lost, "")
 		}
 	}
-	if ahead := cycle.Foresee(in, out); ahead != nil {
+	if ahead := preview.Foresee(in, out); ahead != nil {
 		for _, missing := range ahead.Missing {
 			add(Warn, "Rollout "+ahead.Mode+" waits", missing, "")
 		}
@@ -133,7 +138,7 @@ func cycleClusters(out cycle.Outcome) Clusters {
 	found := map[Kind]bool{}
 	for i, c := range out.Fleet.Clusters[:t.bound(len(out.Fleet.Clusters))] {
 		id := c.Shard.ID
-		row := ClusterRow{Name: name(id), Called: name(c.Shard.Name), Server: serverOf(c.Shard), At: "-", Load: "-", Share: "-", Later: i >= shownRows}
+		row := ClusterRow{Name: wording.Name(id), Called: wording.Name(c.Shard.Name), Server: serverOf(c.Shard), At: "-", Load: "-", Share: "-", Later: i >= shownRows}
 		if replica, ok := at[id]; ok && replica != plan.NoReplica {
 			row.At = strconv.Itoa(replica)
 		}
@@ -170,7 +175,7 @@ func alternatives(in input.Inputs, out cycle.Outcome, names map[string]string) [
 		if n, ok := names[a.Name]; ok {
 			called = n
 		}
-		t.Rows = append(t.Rows, []string{line(called), count(a.Replicas), strconv.FormatFloat(a.Imbalance, 'f', 2, 64), count(a.Moves)})
+		t.Rows = append(t.Rows, []string{wording.Line(called), wording.Count(a.Replicas), strconv.FormatFloat(a.Imbalance, 'f', 2, 64), wording.Count(a.Moves)})
 	}
 	if len(t.Rows) == 0 {
 		return nil

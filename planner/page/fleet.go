@@ -11,6 +11,8 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/compare"
+	"ballast/planner/page/chart"
+	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 )
@@ -43,16 +45,16 @@ type scene struct {
 // Of makes a page's content.
 func Of(f Fleet) View {
 	s := sceneOf(f)
-	v := View{Title: "No plan", Mode: "No plan", AsOf: moment(f.Now), Standing: standing(f), Notes: notes(f), Conditions: conditions(f), Waits: waits(s), Decisions: decided(f),
+	v := View{Title: "No plan", Mode: "No plan", AsOf: wording.Moment(f.Now), Standing: standing(f), Notes: notes(f), Conditions: conditions(f), Waits: waits(s), Decisions: decided(f),
 		Clusters: clusterTable(s), Foot: foot(f)}
 	if p := f.Document.Plan; p != nil {
-		v.Title = name(p.Target.Namespace + "/" + p.Target.Name)
-		v.Mode = name(string(p.Mode))
-		v.Stacks = []Stack{drawStack("replicas", "What each replica carries", columnsOf(s), s.capacity, s.line)}
+		v.Title = wording.Name(p.Target.Namespace + "/" + p.Target.Name)
+		v.Mode = wording.Name(string(p.Mode))
+		v.Stacks = []chart.Stack{chart.DrawStack("replicas", "What each replica carries", columnsOf(s), s.capacity, s.line)}
 		v.Replicas = replicaTable(s)
 	}
 	v.Facts, v.Tables = facts(s), byUser(f)
-	if v.Over = over(f.Kept, f.Trend, f.Now); v.Over == nil {
+	if v.Over = chart.Over(f.Kept, f.Trend, f.Now); v.Over == nil {
 		v.OverNone = "Nothing to draw yet: it takes two decisions that the history has, or half an hour in which the leader knew loads."
 	}
 	return v
@@ -131,14 +133,14 @@ func faultsOf(said *status.Status) map[string][]Mark {
 		return marks
 	}
 	for _, f := range said.Orphaned {
-		text := "no replica has it since " + moment(f.Since)
+		text := "no replica has it since " + wording.Moment(f.Since)
 		if f.Last != nil {
 			text += fmt.Sprintf("; replica %d had it last", *f.Last)
 		}
 		marks[f.Cluster] = append(marks[f.Cluster], Mark{Orphaned, text})
 	}
 	for _, f := range said.Doubled {
-		marks[f.Cluster] = append(marks[f.Cluster], Mark{Doubled, fmt.Sprintf("replicas %s have it since %s", joined(f.Owners), moment(f.Since))})
+		marks[f.Cluster] = append(marks[f.Cluster], Mark{Doubled, fmt.Sprintf("replicas %s have it since %s", joined(f.Owners), wording.Moment(f.Since))})
 	}
 	return marks
 }
@@ -168,7 +170,7 @@ func (c known) marks(pins plan.Pins) []Mark {
 	}
 	switch {
 	case c.apart != "":
-		list = append(list, Mark{Apart, line(c.apart)})
+		list = append(list, Mark{Apart, wording.Line(c.apart)})
 	case !c.planned:
 		list = append(list, Mark{Unplanned, "the plan does not have it yet"})
 	case c.gone:
@@ -193,7 +195,7 @@ func moved(m cycle.Move) string {
 
 // says is a cluster in its column.
 func (c known) says(pins plan.Pins) string {
-	text := fmt.Sprintf("%s: load %s", name(c.ID), c.load.Display())
+	text := fmt.Sprintf("%s: load %s", wording.Name(c.ID), c.load.Display())
 	for _, m := range c.marks(pins) {
 		text += ", " + string(m.Kind)
 		if m.Says != "" {
@@ -204,23 +206,23 @@ func (c known) says(pins plan.Pins) string {
 }
 
 // columnsOf are the clusters by replica. One that moves is in the column that it has, and an outline in the one it goes to.
-func columnsOf(s scene) [][]item {
-	columns := make([][]item, s.replicas)
+func columnsOf(s scene) [][]chart.Item {
+	columns := make([][]chart.Item, s.replicas)
 	for _, c := range s.clusters {
 		if c.at < 0 || c.at >= s.replicas {
 			continue
 		}
-		it := item{name: c.ID, load: c.load, says: c.says(s.Pins)}
+		it := chart.Item{Name: c.ID, Load: c.load, Says: c.says(s.Pins)}
 		switch {
 		case c.move != nil && c.move.To != c.at:
-			it.kind = boxLeaving
+			it.Kind = chart.BoxLeaving
 			if to := c.move.To; to >= 0 && to < s.replicas {
 				ghost := it
-				ghost.kind = boxArriving
+				ghost.Kind = chart.BoxArriving
 				columns[to] = append(columns[to], ghost)
 			}
 		case c.pinned:
-			it.kind = boxPinned
+			it.Kind = chart.BoxPinned
 		}
 		columns[c.at] = append(columns[c.at], it)
 	}
@@ -244,7 +246,7 @@ func clusterTable(s scene) Clusters {
 	}
 	found := map[Kind]bool{}
 	for i, c := range s.clusters[:t.bound(len(s.clusters))] {
-		row := ClusterRow{Name: name(c.ID), Called: name(c.Name), Server: serverOf(c.Shard), At: "-", Load: c.load.Display(), Share: "-",
+		row := ClusterRow{Name: wording.Name(c.ID), Called: wording.Name(c.Name), Server: serverOf(c.Shard), At: "-", Load: c.load.Display(), Share: "-",
 			Marks: c.marks(s.Pins), Later: i >= shownRows}
 		if c.at >= 0 && c.at < s.replicas {
 			row.At, row.Share = strconv.Itoa(c.at), percent(c.load, totals[c.at])
@@ -268,7 +270,7 @@ func clusterTable(s scene) Clusters {
 // bound is how many of so many clusters get a row, and says that of the others.
 func (t *Clusters) bound(all int) int {
 	if all > mostRows {
-		t.More = fmt.Sprintf("%s more have no row: these are the first %s of %s.", count(all-mostRows), count(mostRows), plural(all, "cluster"))
+		t.More = fmt.Sprintf("%s more have no row: these are the first %s of %s.", wording.Count(all-mostRows), wording.Count(mostRows), wording.Plural(all, "cluster"))
 	}
 	return min(all, mostRows)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/observed"
+	"ballast/planner/page/chart"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 	"ballast/planner/trend"
@@ -16,13 +17,13 @@ import (
 type Fleet struct {
 	Now      time.Time
 	Document plan.Document
-	Decided  Decided
+	Decided  chart.Decided
 	Pause    Pause             // where Document is paused
 	Pins     plan.Pins         // the plan ConfigMap's beside the Secrets' own
 	Clusters []plan.Shard      // nil: they could not be read, and the rows stand for them
 	Apart    map[string]string // clusters that ballast leaves alone, and why
 	Status   *status.Status    // nil: no leader said anything
-	Kept     []Kept            // earlier plans and the one in force, newest first
+	Kept     []chart.Kept      // earlier plans and the one in force, newest first
 	Trend    trend.Trend       // what replicas carried in the last week
 	Pods     []observed.Pod    // of the application-controller
 	Unseen   []string          // sentences about what could not be read
@@ -30,19 +31,6 @@ type Fleet struct {
 
 // Pause says who paused it and why, as far as that is written.
 type Pause struct{ By, Why string }
-
-// Decided says when a plan was decided, by whom and why.
-type Decided struct {
-	At     time.Time
-	By     string
-	Reason string
-}
-
-// Kept is a plan of the history.
-type Kept struct {
-	Plan plan.Plan
-	Decided
-}
 
 // View is a page's content: text that is fit for people, and figures as they are printed.
 type View struct {
@@ -52,10 +40,10 @@ type View struct {
 	Facts             []Fact
 	Notes             []Note
 	Conditions        []Condition
-	Stacks            []Stack
+	Stacks            []chart.Stack
 	Waits             []Wait
 	Decisions         []Decision
-	Over              *Series
+	Over              *chart.Series
 	OverNone          string // why there is no load over time
 	Replicas          *Replicas
 	Tables            []Table

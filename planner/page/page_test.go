@@ -23,6 +23,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/observed"
 	"ballast/planner/page"
+	"ballast/planner/page/chart"
 	"ballast/planner/page/sample"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -379,23 +380,23 @@ func TestLoadOverTimeIsOfEachQuarter(t *testing.T) {
 	level := func(ago time.Duration, fullest, mean float64) trend.Level {
 		return trend.Level{At: sample.Now.Add(-ago), Fullest: load(fullest), Mean: load(mean), Replicas: 2}
 	}
-	decided := func(ago time.Duration, l string) page.Kept {
+	decided := func(ago time.Duration, l string) chart.Kept {
 		p := plan.Plan{Revision: 3, Replicas: 2, Clusters: map[string]plan.Row{"a": {Load: l}, "b": {Replica: 1, Load: "0.2"}}}
-		return page.Kept{Plan: p, Decided: page.Decided{At: sample.Now.Add(-ago)}}
+		return chart.Kept{Plan: p, Decided: chart.Decided{At: sample.Now.Add(-ago)}}
 	}
 	two := []trend.Level{level(2*time.Hour, 0.5, 0.2), level(30*time.Minute, 1, 0.25), level(15*time.Minute, 0.5, 0.25)}
 	for name, test := range map[string]struct {
-		kept          []page.Kept
+		kept          []chart.Kept
 		levels        []trend.Level
 		fullest, says string
 		highest       string
 	}{
-		"decisions alone": {[]page.Kept{decided(time.Hour, "0.4"), decided(4*time.Hour, "0.8")}, nil,
+		"decisions alone": {[]chart.Kept{decided(time.Hour, "0.4"), decided(4*time.Hour, "0.8")}, nil,
 			"M56 22H395V147H508", "went from 0.8 to 0.4, and the average from 0.5 to 0.3, as of 2 decisions.", ""},
 		"levels alone": {nil, two, "M56 147H112.5M395 22H451.5V147H508",
 			"went from 0.5 to 0.5, and the average from 0.2 to 0.25, as of 3 levels of a quarter of an hour and 0 decisions.",
 			"The highest is of 2026-11-20 02:42:40 UTC: the fullest of 2 replicas carried 1, 4.00 of the mean."},
-		"levels after decisions": {[]page.Kept{decided(time.Hour, "0.4"), decided(4*time.Hour, "0.8")}, two,
+		"levels after decisions": {[]chart.Kept{decided(time.Hour, "0.4"), decided(4*time.Hour, "0.8")}, two,
 			"M56 72H282V147H310.3M451.5 22H479.8V147H508",
 			"from 0.8 to 0.5, and the average from 0.5 to 0.25, as of 3 levels of a quarter of an hour and 2 decisions.",
 			"The highest is of 2026-11-20 02:42:40 UTC: the fullest of 2 replicas carried 1, 4.00 of the mean."},
@@ -406,7 +407,7 @@ func TestLoadOverTimeIsOfEachQuarter(t *testing.T) {
 			f.Kept, f.Trend = test.kept, trend.Trend{Levels: test.levels}
 			over := page.Of(f).Over
 			if over == nil {
-				over = &page.Series{}
+				over = &chart.Series{}
 			}
 			if over.Fullest != test.fullest || !strings.Contains(over.Says, test.says) || over.Highest != test.highest {
 				t.Errorf("the line is %q\n%s\n%s", over.Fullest, over.Says, over.Highest)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ballast/planner/observed"
+	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 )
@@ -34,7 +35,7 @@ func replicaTable(s scene) *Replicas {
 	p := s.Document.Plan
 	t := &Replicas{Sizes: p.Sizes != nil || p.Resources != nil}
 	for i, r := range sums {
-		row := ReplicaRow{ID: strconv.Itoa(i), Clusters: count(r.clusters), Load: r.load.Display(), Of: percent(r.load, s.capacity), Pinned: count(r.pinned),
+		row := ReplicaRow{ID: strconv.Itoa(i), Clusters: wording.Count(r.clusters), Load: r.load.Display(), Of: percent(r.load, s.capacity), Pinned: wording.Count(r.pinned),
 			Level: Neutral, State: "no pod is seen", Holds: held(*p, i)}
 		podOf(&row, s, i)
 		t.Rows = append(t.Rows, row)
@@ -48,7 +49,7 @@ func podOf(row *ReplicaRow, s scene, replica int) {
 		if pod.Replica != replica {
 			continue
 		}
-		row.Pod, row.Has = name(pod.Name), has(pod)
+		row.Pod, row.Has = wording.Name(pod.Name), has(pod)
 		row.State, row.Level = state(pod, s.Now)
 	}
 	if s.Status == nil {
@@ -56,7 +57,7 @@ func podOf(row *ReplicaRow, s scene, replica int) {
 	}
 	for _, u := range s.Status.Unwell {
 		if u.Replica == replica {
-			row.State, row.Level = line(u.Message), Bad
+			row.State, row.Level = wording.Line(u.Message), Bad
 		}
 	}
 }
@@ -67,16 +68,16 @@ func state(pod observed.Pod, now time.Time) (string, Level) {
 		text, level = "not ready", Warn
 	}
 	if pod.Restarts > 0 {
-		text += ", " + plural(pod.Restarts, "restart")
+		text += ", " + wording.Plural(pod.Restarts, "restart")
 		if !pod.RestartedAt.IsZero() {
-			text += ", the last " + since(pod.RestartedAt, now)
+			text += ", the last " + wording.Since(pod.RestartedAt, now)
 		}
 	}
 	if pod.OOMKilled {
 		text, level = text+", killed for its memory", Warn
 	}
 	if pod.Size != nil && pod.Size.Resize != "" {
-		text += ", resize " + line(string(pod.Size.Resize))
+		text += ", resize " + wording.Line(string(pod.Size.Resize))
 	}
 	return text, level
 }
@@ -133,7 +134,7 @@ func sizeText(r plan.Resources) string {
 		case limited && limit != request:
 			text += " to " + limit
 		}
-		parts = append(parts, line(text))
+		parts = append(parts, wording.Line(text))
 	}
 	if len(parts) == 0 {
 		return "-"

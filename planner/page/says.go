@@ -9,6 +9,8 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/decisions"
+	"ballast/planner/page/chart"
+	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 )
@@ -19,7 +21,7 @@ const outdated = 5 * time.Minute
 // notes are what people have to know before they read on.
 func notes(f Fleet) []Note {
 	var list []Note
-	add := func(l Level, title, text string) { list = append(list, Note{l, title, line(text)}) }
+	add := func(l Level, title, text string) { list = append(list, Note{l, title, wording.Line(text)}) }
 	d := f.Document
 	switch {
 	case d.Plan == nil && d.PlanErr != nil:
@@ -40,7 +42,7 @@ func notes(f Fleet) []Note {
 	case said == nil:
 		add(Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
 	case f.Now.Sub(said.LookedAt) > outdated:
-		add(Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", since(said.LookedAt, f.Now), moment(said.LookedAt)))
+		add(Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
 	}
 	for _, u := range f.Unseen {
 		add(Warn, "Not everything is seen", u)
@@ -67,8 +69,8 @@ func conditions(f Fleet) []Condition {
 	}
 	var list []Condition
 	for _, c := range f.Status.Conditions {
-		list = append(list, Condition{Level: levelOf(c), Name: line(string(c.Type)), State: line(string(c.Status)), Reason: line(string(c.Reason)),
-			Message: line(c.Message), Lasted: lasted(c.LastTransitionTime, f.Now)})
+		list = append(list, Condition{Level: levelOf(c), Name: wording.Line(string(c.Type)), State: wording.Line(string(c.Status)), Reason: wording.Line(string(c.Reason)),
+			Message: wording.Line(c.Message), Lasted: wording.Lasted(c.LastTransitionTime, f.Now)})
 	}
 	return list
 }
@@ -91,7 +93,7 @@ func levelOf(c status.Condition) Level {
 // facts are the figures of the head.
 func facts(s scene) []Fact {
 	p := s.Document.Plan
-	list := []Fact{{"Clusters", count(len(s.clusters)), ""}}
+	list := []Fact{{"Clusters", wording.Count(len(s.clusters)), ""}}
 	if p == nil {
 		return list
 	}
@@ -107,9 +109,9 @@ func facts(s scene) []Fact {
 			moving++
 		}
 	}
-	replicas := count(p.Replicas)
+	replicas := wording.Count(p.Replicas)
 	if p.Rollout != nil && p.Rollout.Replicas != p.Replicas {
-		replicas += " → " + count(p.Rollout.Replicas)
+		replicas += " → " + wording.Count(p.Rollout.Replicas)
 	}
 	list = append(list, Fact{"Replicas", replicas, ""},
 		Fact{"Load", all.Display(), "as of the last decision"},
@@ -117,7 +119,7 @@ func facts(s scene) []Fact {
 	if s.capacity > 0 {
 		list = append(list, Fact{"Capacity", s.capacity.Display(), s.line})
 	}
-	list = append(list, Fact{"Pinned", count(pinned), "by people"}, Fact{"Moving", count(moving), "in this wave"})
+	list = append(list, Fact{"Pinned", wording.Count(pinned), "by people"}, Fact{"Moving", wording.Count(moving), "in this wave"})
 	return list
 }
 
@@ -127,12 +129,12 @@ func standing(f Fleet) []string {
 	if p := f.Document.Plan; p != nil {
 		text := "revision " + strconv.FormatInt(p.Revision, 10)
 		if !f.Decided.At.IsZero() {
-			text += ", decided " + since(f.Decided.At, f.Now)
+			text += ", decided " + wording.Since(f.Decided.At, f.Now)
 		}
 		list = append(list, text)
 	}
 	if f.Status != nil && f.Status.Leader != "" {
-		list = append(list, line(fmt.Sprintf("%s leads, and looked %s", f.Status.Leader, since(f.Status.LookedAt, f.Now))))
+		list = append(list, wording.Line(fmt.Sprintf("%s leads, and looked %s", f.Status.Leader, wording.Since(f.Status.LookedAt, f.Now))))
 	}
 	return list
 }
@@ -140,7 +142,9 @@ func standing(f Fleet) []string {
 // waits are what is wanted and does not happen, and what is wrong, the worst first.
 func waits(s scene) []Wait {
 	var list []Wait
-	add := func(l Level, what, why, times string) { list = append(list, Wait{l, line(what), line(why), times}) }
+	add := func(l Level, what, why, times string) {
+		list = append(list, Wait{l, wording.Line(what), wording.Line(why), times})
+	}
 	for _, p := range s.Document.PinProblems {
 		add(Warn, "A pin is not read", p.Error(), "")
 	}
@@ -156,7 +160,7 @@ func waits(s scene) []Wait {
 // faults are replicas and clusters that are not as they should be, and what phases refuse.
 func faults(said status.Status, now time.Time, add func(l Level, what, why, times string)) {
 	for _, u := range said.Unwell {
-		add(Bad, fmt.Sprintf("Replica %d is unwell", u.Replica), u.Message, lastedFor(u.Since, now))
+		add(Bad, fmt.Sprintf("Replica %d is unwell", u.Replica), u.Message, wording.LastedFor(u.Since, now))
 	}
 	if said.FailoverHeld != "" {
 		add(Bad, "Nothing fails over", said.FailoverHeld, "")
@@ -166,10 +170,10 @@ func faults(said status.Status, now time.Time, add func(l Level, what, why, time
 		if f.Last != nil {
 			why = fmt.Sprintf("replica %d had it last", *f.Last)
 		}
-		add(Bad, "Cluster "+name(f.Cluster)+" has no replica", why, lastedFor(f.Since, now))
+		add(Bad, "Cluster "+wording.Name(f.Cluster)+" has no replica", why, wording.LastedFor(f.Since, now))
 	}
 	for _, f := range said.Doubled {
-		add(Bad, "Cluster "+name(f.Cluster)+" has several replicas", "replicas "+joined(f.Owners)+" have it", lastedFor(f.Since, now))
+		add(Bad, "Cluster "+wording.Name(f.Cluster)+" has several replicas", "replicas "+joined(f.Owners)+" have it", wording.LastedFor(f.Since, now))
 	}
 	for _, p := range said.Problems {
 		level, what := Info, string(p.Phase)+": "+p.Kind
@@ -179,7 +183,7 @@ func faults(said status.Status, now time.Time, add func(l Level, what, why, time
 		add(level, what, p.Message, "")
 	}
 	if said.Omitted > 0 {
-		add(Info, plural(said.Omitted, "more entry"), "They had no room in what the leader says.", "")
+		add(Info, wording.Plural(said.Omitted, "more entry"), "They had no room in what the leader says.", "")
 	}
 }
 
@@ -194,11 +198,11 @@ func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, 
 			level, why = Warn, why+"; it is past its deadline"
 		}
 		if r.After > 0 {
-			why += "; then " + plural(r.After, "cluster") + " more"
+			why += "; then " + wording.Plural(r.After, "cluster") + " more"
 		}
-		times := lastedFor(r.Since, now)
+		times := wording.LastedFor(r.Since, now)
 		if r.Deadline.After(now) {
-			times += ", deadline in " + span(r.Deadline.Sub(now))
+			times += ", deadline in " + wording.Span(r.Deadline.Sub(now))
 		}
 		add(level, "Rollout: "+string(r.Stage), why, times)
 	}
@@ -214,11 +218,11 @@ func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, 
 			what += " instead of " + b.From
 		}
 		if b.Resource == resize.ResourceClusters {
-			what = "Levelling: " + plural(int(b.By()), "move")
+			what = "Levelling: " + wording.Plural(int(b.By()), "move")
 		}
-		times := lastedFor(b.Since, now)
+		times := wording.LastedFor(b.Since, now)
 		if b.Until.After(now) {
-			times += ", until " + moment(b.Until)
+			times += ", until " + wording.Moment(b.Until)
 		}
 		add(Warn, what, strings.TrimSuffix(string(b.Reason)+": "+b.Why, ": "), times)
 	}
@@ -227,17 +231,17 @@ func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, 
 // wanted is what levelling would do, and what keeps it.
 func wanted(said status.Status, now time.Time, add func(l Level, what, why, times string)) {
 	if said.HeldUntil.After(now) {
-		add(Warn, "Nothing begins", "A rollout failed or went back to an earlier plan.", "until "+moment(said.HeldUntil))
+		add(Warn, "Nothing begins", "A rollout failed or went back to an earlier plan.", "until "+wording.Moment(said.HeldUntil))
 	}
 	if c := said.Candidate; c != nil && c.Moves > 0 {
-		add(Neutral, fmt.Sprintf("Levelling would move %s on %s", plural(c.Moves, "cluster"), plural(c.Replicas, "replica")), c.Verdict, "")
+		add(Neutral, fmt.Sprintf("Levelling would move %s on %s", wording.Plural(c.Moves, "cluster"), wording.Plural(c.Replicas, "replica")), c.Verdict, "")
 	}
 	if b := said.Budget; b != nil {
 		level, times := Neutral, ""
 		if b.Left != nil && *b.Left == 0 {
 			level = Info
 			if b.Next.After(now) {
-				times = "more at " + moment(b.Next)
+				times = "more at " + wording.Moment(b.Next)
 			}
 		}
 		add(level, "Move budget", b.Message, times)
@@ -248,13 +252,13 @@ func wanted(said status.Status, now time.Time, add func(l Level, what, why, time
 func decided(f Fleet) []Decision {
 	var list []Decision
 	for i, k := range f.Kept {
-		d := Decision{Revision: strconv.FormatInt(k.Plan.Revision, 10), At: moment(k.At), Ago: since(k.At, f.Now), By: line(k.By), Reason: line(k.Reason)}
-		c := carriedBy(k)
+		d := Decision{Revision: strconv.FormatInt(k.Plan.Revision, 10), At: wording.Moment(k.At), Ago: wording.Since(k.At, f.Now), By: wording.Line(k.By), Reason: wording.Line(k.Reason)}
+		c := chart.CarriedBy(k)
 		if i+1 < len(f.Kept) {
 			d.Figures = changes(f.Kept[i+1].Plan, k.Plan)
 		}
-		if c.mean > 0 {
-			d.Figures = append(d.Figures, fmt.Sprintf("fullest over mean %.2f", float64(c.fullest)/float64(c.mean)))
+		if c.Mean > 0 {
+			d.Figures = append(d.Figures, fmt.Sprintf("fullest over mean %.2f", float64(c.Fullest)/float64(c.Mean)))
 		}
 		list = append(list, d)
 	}
@@ -265,7 +269,7 @@ func decided(f Fleet) []Decision {
 func changes(before, after plan.Plan) []string {
 	words := decisions.Between(before, after).Words()
 	for i, w := range words {
-		words[i] = line(w)
+		words[i] = wording.Line(w)
 	}
 	return words
 }

@@ -3,11 +3,11 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // Outcome says what Advance did. The set is closed.
@@ -38,7 +38,7 @@ type Progress struct {
 // Advance answers the plan that holds next. It is a function of the plan and of what stands: called again, or by
 // another leader after a crash, it answers the same. The doc of the package has its table. target is where a rollout in
 // mode live goes, a replica for each cluster; nil = nobody knows any more: then what is under way ends safely.
-func Advance(v *plan.View, seen observed.State, target map[string]int, o Options, at time.Time) (plan.Plan, Progress) {
+func Advance(v *plan.View, seen observed.State, target map[string]int, o basis.Options, at time.Time) (plan.Plan, Progress) {
 	p := v.Plan.Clone()
 	if p.Rollout == nil {
 		return p, Progress{Outcome: Idle}
@@ -51,10 +51,10 @@ func Advance(v *plan.View, seen observed.State, target map[string]int, o Options
 	elapsed, most := max(at.Sub(p.Rollout.Since), 0), deadline(*p.Rollout, o)
 	progress.Left = max(most-elapsed, 0)
 	progress.Late = elapsed >= most
-	t := newTransition(ground{v: v, p: p, seen: seen, target: target, o: o, at: at})
+	t := newTransition(basis.Basis{View: v, Plan: p, Seen: seen, Target: target, Options: o, At: at})
 	t.progress = progress
 	t.run()
-	return t.p, t.progress
+	return t.Plan, t.progress
 }
 
 // frozen reports whether the mode stops a rollout where it is: Hold lets x0y go on, which may have stopped the
@@ -68,55 +68,11 @@ func frozen(p plan.Plan) bool {
 const defaultDrain = 5 * time.Minute
 
 // deadline is how long a stage may take.
-func deadline(r plan.Rollout, o Options) time.Duration {
+func deadline(r plan.Rollout, o basis.Options) time.Duration {
 	if r.Stage == plan.Draining {
 		return cmp.Or(o.DrainTimeout, defaultDrain)
 	}
 	return o.StageTimeout
-}
-
-// laggards are the managed Secrets that do not carry their replica yet, by name.
-func laggards(v *plan.View, seen observed.State) []string {
-	var names []string
-	for _, s := range seen.Secrets {
-		if replica, _, ok := v.Effective(s.Name); ok && s.Managed() && !s.Carries(replica) {
-			names = append(names, s.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// strays are the Secrets that carry a shard between two reaches, by name.
-func strays(seen observed.State, low, high int) []string {
-	var names []string
-	for _, s := range seen.Secrets {
-		if s.Valid && s.Shard >= low && s.Shard < high {
-			names = append(names, s.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// serverHash is what a row carries of the server; a broken Secret has none.
-func serverHash(s observed.Secret) string {
-	if s.Server == "" {
-		return ""
-	}
-	return plan.ServerHash(s.Server)
-}
-
-func waitsFor(behind, stray []string, unseen bool) string {
-	switch {
-	case unseen:
-		return "most of the plan's Secrets are not seen"
-	case len(behind) > 0:
-		return fmt.Sprintf("%d Secrets do not carry their replica yet, the first is %q", len(behind), behind[0])
-	case len(stray) > 0:
-		return fmt.Sprintf("%d Secrets carry a replica that is to go, the first is %q", len(stray), stray[0])
-	}
-	return "the plan changed meanwhile"
 }
 
 func replicasSeen(p plan.Plan, w *observed.Workload) string {

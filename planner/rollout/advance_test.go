@@ -9,19 +9,20 @@ import (
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // stageWorld is a rollout from {2,2} with rows a:0 b:1, in the middle of a stage.
 func stageWorld(t *testing.T, to int, shards map[string]int, stage plan.Stage) plan.Plan {
 	t.Helper()
-	p, err := Begin(newPlan(2, 2, map[string]int{"a": 0, "b": 1}), Proposal{Replicas: to, ControllerReplicas: to, Rows: rows(shards)}, Options{}, start)
+	p, err := Begin(newPlan(2, 2, map[string]int{"a": 0, "b": 1}), Proposal{Replicas: to, ControllerReplicas: to, Rows: rows(shards)}, basis.Options{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Rollout.Stage != stage {
-		t := newTransition(ground{p: p, at: start})
+		t := newTransition(basis.Basis{Plan: p, At: start})
 		restarts{t}.enter(stage, Advanced, "")
-		p = t.p
+		p = t.Plan
 	}
 	return p
 }
@@ -35,7 +36,7 @@ func TestAdvance(t *testing.T) {
 		stage      plan.Stage
 		seen       observed.State
 		restart    bool
-		options    Options
+		options    basis.Options
 		at         time.Time
 		want       Outcome
 		wantStage  plan.Stage // "" = the rollout ended
@@ -114,13 +115,13 @@ func TestAdvance(t *testing.T) {
 		},
 		"shrinking waits while not all Secrets are believed to be seen": {
 			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: stands(standing(2, ptr(2)), []observed.Secret{carried("a", 0), carried("b", 0)}),
-			options: Options{Partial: true},
+			options: basis.Options{Partial: true},
 			want:    Waiting, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantMoving: true, wantRows: shrunken,
 			wantWhy: "most of the plan's Secrets are not seen",
 		},
 		"and gives up at its deadline": {
 			to: 1, shards: shrunken, stage: plan.Assigning, at: late, seen: stands(standing(2, ptr(2)), []observed.Secret{carried("a", 0), carried("b", 0)}),
-			options: Options{Partial: true},
+			options: basis.Options{Partial: true},
 			want:    GaveUp, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
 			wantWhy: "the workload stays at 2 replicas after 10m0s: most of the plan's Secrets are not seen",
 		},
@@ -189,7 +190,7 @@ func TestAdvanceLeavesAPlanAloneWhereNothingIsToBeDone(t *testing.T) {
 		"holding":    {held, Progress{Outcome: Waiting, Stage: plan.Scaling, Why: "the mode is Hold, so the rollout stays where it is"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, progress := Advance(plan.NewView(test.plan, nil), observed.State{Workload: standing(3, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
+			got, progress := Advance(plan.NewView(test.plan, nil), observed.State{Workload: standing(3, ptr(3))}, nil, basis.Options{StageTimeout: time.Minute}, start.Add(time.Hour))
 			if diff := cmp.Diff(test.plan, got) + cmp.Diff(test.want, progress); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -200,7 +201,7 @@ func TestAdvanceLeavesAPlanAloneWhereNothingIsToBeDone(t *testing.T) {
 func TestARolloutOfAnotherVersionEndsWithoutAWorkloadAt0(t *testing.T) {
 	p := newPlan(0, 4, map[string]int{"a": 0})
 	p.Rollout = &plan.Rollout{Mode: "future", Stage: plan.Draining, Since: start, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Replicas: 5, ControllerReplicas: 5}
-	got, progress := Advance(plan.NewView(p, nil), observed.State{Workload: standing(0, ptr(4))}, nil, Options{StageTimeout: time.Minute}, start)
+	got, progress := Advance(plan.NewView(p, nil), observed.State{Workload: standing(0, ptr(4))}, nil, basis.Options{StageTimeout: time.Minute}, start)
 	want := newPlan(4, 4, map[string]int{"a": 0})
 	wantProgress := Progress{Outcome: GaveUp, Stage: plan.Draining, Left: defaultDrain, Why: `this version knows no rollout in mode "future" with stage "Draining"`}
 	if diff := cmp.Diff(want, got) + cmp.Diff(wantProgress, progress); diff != "" {
@@ -211,7 +212,7 @@ func TestARolloutOfAnotherVersionEndsWithoutAWorkloadAt0(t *testing.T) {
 func TestScalingReplicasThatArePeoplesHasNoWayBack(t *testing.T) {
 	p := stageWorld(t, 3, map[string]int{"a": 0, "b": 2}, plan.Scaling)
 	p.FreeReplicas = true
-	got, progress := Advance(plan.NewView(p, nil), observed.State{Workload: standing(5, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
+	got, progress := Advance(plan.NewView(p, nil), observed.State{Workload: standing(5, ptr(3))}, nil, basis.Options{StageTimeout: time.Minute}, start.Add(time.Hour))
 	want := p.Clone()
 	want.Rollout = nil
 	if diff := cmp.Diff(want, got) + cmp.Diff(GaveUp, progress.Outcome); diff != "" {
@@ -271,7 +272,7 @@ func TestBegin(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Begin(test.now, test.next, Options{}, start)
+			got, err := Begin(test.now, test.next, basis.Options{}, start)
 			message := ""
 			if err != nil {
 				message = err.Error()
@@ -285,7 +286,7 @@ func TestBegin(t *testing.T) {
 
 func TestARolloutIsNotBegunInAnother(t *testing.T) {
 	p := stageWorld(t, 3, map[string]int{"a": 0}, plan.Scaling)
-	if _, err := Begin(p, Proposal{1, 1, nil}, Options{}, start); !errors.Is(err, ErrUnderWay) {
+	if _, err := Begin(p, Proposal{1, 1, nil}, basis.Options{}, start); !errors.Is(err, ErrUnderWay) {
 		t.Errorf("got %v, want %v", err, ErrUnderWay)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
+	"ballast/planner/rollout/readiness"
 )
 
 // Proposal is where a rollout goes. A ControllerReplicas of 0 leaves an absent env to be set to Replicas.
@@ -16,40 +18,6 @@ type Proposal struct {
 	Replicas           int                 `json:"replicas"`
 	ControllerReplicas int                 `json:"controllerReplicas"`
 	Rows               map[string]plan.Row `json:"rows"`
-}
-
-// Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault;
-// it is that of the rollouts that begin, and one that is under way keeps its own. MaxClusters is how many clusters a
-// replica may have, 0 = no cap: what has to leave a replica heeds it. RolloutRestart is of mode default, DrainTimeout
-// of x0y. The others are of mode live. MaxMovesPerWave and Budget: servers that one wave may move, and that may be
-// moved now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing, Unwell those for which
-// nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
-// waves or before replicas go; empty: it goes on. Two are of mode default, too. Rescue: clusters leave replicas that
-// are unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for
-// it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes. Memory is what the clusters of a
-// replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it. Small are the replicas that are to
-// be larger before they receive, and why: of mode live, and not for clusters that nobody works for. KeepEnv is of mode live: the env that
-// it would set waits for somebody's change of the pod template, and one that is enough for the replicas stays.
-type Options struct {
-	Mode            string        `json:"mode,omitempty"`
-	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`
-	StageTimeout    time.Duration `json:"stageTimeout"`
-	DrainTimeout    time.Duration `json:"drainTimeout,omitempty"`
-	MaxMovesPerWave int           `json:"maxMovesPerWave,omitempty"`
-	MaxClusters     int           `json:"maxClusters,omitempty"`
-	Memory          plan.Bytes    `json:"memory,omitempty"`
-	Budget          int           `json:"budget,omitempty"`
-	Closed          map[int]bool  `json:"closed,omitempty"`
-	Unwell          map[int]bool  `json:"unwell,omitempty"`
-	Insists         bool          `json:"insists,omitempty"`
-	Rescue          bool          `json:"rescue,omitempty"`
-	Partial         bool          `json:"partial,omitempty"`
-	KeepEnv         bool          `json:"keepEnv,omitempty"`
-	Ends            string        `json:"ends,omitempty"`
-	TurnsBack       string        `json:"turnsBack,omitempty"`
-
-	Bytes map[string]plan.Bytes `json:"bytes,omitempty"`
-	Small map[int]string        `json:"small,omitempty"`
 }
 
 // Errors that refuse to begin a rollout.
@@ -62,11 +30,11 @@ var (
 // Begin answers the plan to write for a decision: the first stage of the rollout that leads there, or the new rows
 // alone where no cluster moves and no count changes. The revision is left to the store. In mode live the env is what
 // Begin holds it at, whatever next says, the rows wait for their waves, and Missing must have nothing to say.
-func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, error) {
+func Begin(now plan.Plan, next Proposal, o basis.Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)
 	if mode == plan.ModeLive && !leavesEnv(now, next, o) {
-		next.ControllerReplicas = liveEnv(now, next.Replicas)
+		next.ControllerReplicas = readiness.LiveEnv(now, next.Replicas)
 	}
 	moves := Moves(now, plan.Plan{Clusters: next.Rows})
 	from := plan.Count{Replicas: now.Replicas, ControllerReplicas: now.ControllerReplicas}
@@ -81,24 +49,24 @@ func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, er
 	}
 	p.Rollout = &plan.Rollout{Mode: mode, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	p.Clusters = maps.Clone(next.Rows)
-	t := newTransition(ground{p: p, at: at})
+	t := newTransition(basis.Basis{Plan: p, At: at})
 	switch mode {
 	case plan.ModeLive:
-		withhold(&t.p, now, next.Rows, moves)
+		withhold(&t.Plan, now, next.Rows, moves)
 		live{t}.begin()
 	case plan.ModeX0Y:
-		p.Rollout.Moves = withhold(&t.p, now, next.Rows, moves)
+		p.Rollout.Moves = withhold(&t.Plan, now, next.Rows, moves)
 		x0y{t}.begin()
 	default:
-		p.Rollout.Moves = postpone(&t.p, now, next.Rows, moves)
-		restarts{t}.enter(first(t.p), Advanced, "")
+		p.Rollout.Moves = postpone(&t.Plan, now, next.Rows, moves)
+		restarts{t}.enter(first(t.Plan), Advanced, "")
 	}
-	return t.p, nil
+	return t.Plan, nil
 }
 
 // leavesEnv reports whether a rollout in mode live takes the env as it was proposed: a workload that opted out is not
 // written, a rescue waits for no restart, and one that is to keep its env keeps it while that suffices.
-func leavesEnv(now plan.Plan, next Proposal, o Options) bool {
+func leavesEnv(now plan.Plan, next Proposal, o basis.Options) bool {
 	suffices := next.Replicas <= now.ControllerReplicas
 	return now.Unmanaged || o.Rescue || o.KeepEnv && suffices
 }

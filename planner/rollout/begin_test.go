@@ -9,6 +9,8 @@ import (
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
+	"ballast/planner/rollout/readiness"
 )
 
 func TestBeginInModesLiveAndX0Y(t *testing.T) {
@@ -82,7 +84,7 @@ func TestBeginInModesLiveAndX0Y(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := Begin(c.now, c.next, Options{Mode: c.mode}, start)
+			p, err := Begin(c.now, c.next, basis.Options{Mode: c.mode}, start)
 			outcome := "<nil>"
 			if err != nil {
 				outcome = err.Error()
@@ -99,7 +101,7 @@ func TestBeginInModesLiveAndX0Y(t *testing.T) {
 
 func TestNoModeBeginsInAnotherRollout(t *testing.T) {
 	for _, mode := range []string{plan.ModeLive, plan.ModeX0Y, plan.ModeDefault} {
-		if _, err := Begin(growing(plan.Moving, nil), Proposal{2, 2, nil}, Options{Mode: mode}, start); !errors.Is(err, ErrUnderWay) {
+		if _, err := Begin(growing(plan.Moving, nil), Proposal{2, 2, nil}, basis.Options{Mode: mode}, start); !errors.Is(err, ErrUnderWay) {
 			t.Errorf("mode %s: got %v, want %v", mode, err, ErrUnderWay)
 		}
 	}
@@ -137,7 +139,7 @@ func TestMissingNamesWhatModeLiveLacksAndTheMend(t *testing.T) {
 		"no workload":              {observed.State{}, []string{`StatefulSet "argocd-application-controller" was not found: set target`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Missing(p, test.seen)); diff != "" {
+			if diff := cmp.Diff(test.want, readiness.Missing(p, test.seen)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -173,10 +175,10 @@ func TestWhatPeopleLackKeepsTheEnvAlone(t *testing.T) {
 			seen := fit(2, test.env, old)
 			seen.Secrets = append(append(seen.Secrets, ours), people...)
 			seen.InCluster = observed.InCluster{Implicit: true, Algorithm: "consistent-hashing"} // as a setting says that no pod has read yet
-			if diff := cmp.Diff(test.missing, Missing(test.p, seen)); diff != "" {
+			if diff := cmp.Diff(test.missing, readiness.Missing(test.p, seen)); diff != "" {
 				t.Errorf("missing (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.forEnv, EnvLacks(test.p, seen)); diff != "" {
+			if diff := cmp.Diff(test.forEnv, readiness.EnvLacks(test.p, seen)); diff != "" {
 				t.Errorf("for another env (-want +got):\n%s", diff)
 			}
 		})
@@ -214,8 +216,8 @@ func TestAbandonLeavesWhatStandsButNoWorkloadAt0(t *testing.T) {
 }
 
 // after is x0y's options and a time within the deadline or past it.
-func after(late bool) (Options, time.Time) {
-	o := Options{Mode: plan.ModeX0Y, StageTimeout: 10 * time.Minute, DrainTimeout: 10 * time.Minute}
+func after(late bool) (basis.Options, time.Time) {
+	o := basis.Options{Mode: plan.ModeX0Y, StageTimeout: 10 * time.Minute, DrainTimeout: 10 * time.Minute}
 	if late {
 		return o, start.Add(10 * time.Minute)
 	}

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // BenchmarkRollout times what a cycle asks of this package while every tenth cluster moves.
@@ -25,7 +26,7 @@ func BenchmarkRollout(b *testing.B) {
 			seen.Secrets = append(seen.Secrets, carried(name, before[name]))
 		}
 		now, next := newPlan(50, 50, before), Proposal{Replicas: 50, ControllerReplicas: 50, Rows: rows(after)}
-		begun, err := Begin(now, next, Options{}, start)
+		begun, err := Begin(now, next, basis.Options{}, start)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -38,9 +39,9 @@ func BenchmarkRollout(b *testing.B) {
 				}
 			})
 		}
-		run("begin", func() { _, _ = Begin(now, next, Options{}, start) })
+		run("begin", func() { _, _ = Begin(now, next, basis.Options{}, start) })
 		run("steps", func() { diff.Steps(view, seen, diff.Options{}) })
-		run("advance", func() { Advance(view, seen, nil, Options{StageTimeout: time.Minute}, start) })
+		run("advance", func() { Advance(view, seen, nil, basis.Options{StageTimeout: time.Minute}, start) })
 	}
 }
 
@@ -57,7 +58,7 @@ func BenchmarkWave(b *testing.B) {
 		}
 		p := newPlan(50, 50, stands)
 		p.MaxReplicas = 50
-		seen, o := fit(50, 50, stands), Options{Mode: plan.ModeLive, StageTimeout: time.Minute, MaxMovesPerWave: 5, Budget: math.MaxInt}
+		seen, o := fit(50, 50, stands), basis.Options{Mode: plan.ModeLive, StageTimeout: time.Minute, MaxMovesPerWave: 5, Budget: math.MaxInt}
 		p, err := Begin(p, Proposal{Replicas: 50, ControllerReplicas: 50, Rows: rows(target)}, o, start)
 		if err != nil {
 			b.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/diff"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // TestWhatPeopleBroughtBackIsNotStoppedAgain: no planner led for so long that the webhook let people scale the workload up.
@@ -38,7 +39,7 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 				counts, outcomes := []int{f.Replicas}, []Outcome{}
 				for range 60 {
 					var progress Progress
-					p, progress = Advance(plan.NewView(p, nil), f.seen(), nil, Options{Mode: plan.ModeX0Y, StageTimeout: timeout}, now)
+					p, progress = Advance(plan.NewView(p, nil), f.seen(), nil, basis.Options{Mode: plan.ModeX0Y, StageTimeout: timeout}, now)
 					if progress.Outcome != Waiting && progress.Outcome != Idle {
 						outcomes = append(outcomes, progress.Outcome)
 					}

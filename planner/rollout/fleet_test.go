@@ -9,7 +9,7 @@ import (
 
 	"ballast/planner/diff"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
 )
@@ -140,7 +140,7 @@ func (f *fleet) count() plan.Count {
 
 // reports is what pods and their metrics say.
 func (f *fleet) reports() observed.State {
-	s := observed.State{Pods: ownership.Pods(f.Reports(f.at))}
+	s := observed.State{Pods: scrape.Pods(f.Reports(f.at))}
 	for i := range s.Pods {
 		s.Pods[i].Answered = !f.away
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // TestWhatHasToLeaveAReplicaGoesWhereThereIsRoom: three replicas become two, and nobody said where c goes.
@@ -48,7 +49,7 @@ func TestWhatHasToLeaveAReplicaGoesWhereThereIsRoom(t *testing.T) {
 						seen.Secrets[i].Server = "https://c"
 					}
 				}
-				o := Options{StageTimeout: time.Hour, MaxMovesPerWave: 5, Budget: math.MaxInt, MaxClusters: test.most}
+				o := basis.Options{StageTimeout: time.Hour, MaxMovesPerWave: 5, Budget: math.MaxInt, MaxClusters: test.most}
 				next, progress := Advance(plan.NewView(p, nil), seen, nil, o, start)
 				got := map[string]int{}
 				for name, row := range next.Clusters {

@@ -11,6 +11,8 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
+	"ballast/planner/rollout/readiness"
 )
 
 // journey is a fleet on which mode live could begin, and a decision.
@@ -87,10 +89,10 @@ func (j journey) begin(t *rapid.T, mode string) *run {
 			f.tick()
 		}
 	}
-	if missing := Missing(p, f.seen()); mode == plan.ModeLive && len(missing) > 0 {
+	if missing := readiness.Missing(p, f.seen()); mode == plan.ModeLive && len(missing) > 0 {
 		t.Fatalf("a journey lacks %q", missing)
 	}
-	o := Options{Mode: mode, StageTimeout: time.Hour, DrainTimeout: time.Hour, MaxMovesPerWave: rapid.IntRange(1, 6).Draw(t, "perWave"), Budget: math.MaxInt}
+	o := basis.Options{Mode: mode, StageTimeout: time.Hour, DrainTimeout: time.Hour, MaxMovesPerWave: rapid.IntRange(1, 6).Draw(t, "perWave"), Budget: math.MaxInt}
 	env := max(j.to, j.env)
 	if j.deployment {
 		env = 0

@@ -6,18 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/answers"
+	"ballast/planner/rollout/wave"
 )
-
-// liveEnv is what mode live holds the env at: with every Secret explicit, an env at the largest number of replicas that
-// may ever be never changes again, and so scaling restarts nothing. A Deployment has none.
-func liveEnv(now plan.Plan, replicas int) int {
-	if now.Target.Kind == plan.Deployment {
-		return now.ControllerReplicas
-	}
-	return max(now.MaxReplicas, now.ControllerReplicas, replicas)
-}
 
 // live are the stages of mode live: clusters move in waves, and no pod restarts for them.
 type live struct{ *transition }
@@ -25,14 +17,14 @@ type live struct{ *transition }
 // begin begins with the env, where it is another one: setting it is the one announced restart, and the replicas
 // stay as they are meanwhile.
 func (t live) begin() {
-	r := t.p.Rollout
+	r := t.Plan.Rollout
 	switch {
-	case t.p.ControllerReplicas != r.ControllerReplicas:
+	case t.Plan.ControllerReplicas != r.ControllerReplicas:
 		t.enter(plan.Scaling, Advanced, "")
-		t.p.ControllerReplicas = r.ControllerReplicas
+		t.Plan.ControllerReplicas = r.ControllerReplicas
 	case grows(r):
 		t.enter(plan.Scaling, Advanced, "")
-		t.p.Replicas = r.Replicas
+		t.Plan.Replicas = r.Replicas
 	default:
 		t.enter(plan.Moving, Advanced, "")
 	}
@@ -40,27 +32,25 @@ func (t live) begin() {
 
 func grows(r *plan.Rollout) bool { return r.Replicas > r.From.Replicas }
 
-func falls(r *plan.Rollout) bool { return r.Replicas < r.From.Replicas }
-
 // renews reports whether the env's one restart is still to be done: then the way back is to the old env.
 func renews(r *plan.Rollout) bool { return r.From.ControllerReplicas != r.ControllerReplicas }
 
 // scaling waits for the env's restart, and then for the replicas that come. Nothing moves meanwhile.
 func (t live) scaling() {
-	r := t.p.Rollout
+	r := t.Plan.Rollout
 	done, why := t.replaced()
 	switch {
-	case done && t.p.Replicas < r.Replicas && t.o.Ends != "":
-		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.p.Replicas, t.o.Ends))
-	case done && t.p.Replicas < r.Replicas:
-		r.From.ControllerReplicas, t.p.Replicas = r.ControllerReplicas, r.Replicas
+	case done && t.Plan.Replicas < r.Replicas && t.Options.Ends != "":
+		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.Plan.Replicas, t.Options.Ends))
+	case done && t.Plan.Replicas < r.Replicas:
+		r.From.ControllerReplicas, t.Plan.Replicas = r.ControllerReplicas, r.Replicas
 		t.enter(plan.Scaling, Advanced, why)
 	case done:
 		r.From.ControllerReplicas = r.ControllerReplicas
 		t.enter(plan.Moving, Advanced, why)
 	case !t.progress.Late:
 		t.wait(why)
-	case t.p.FreeReplicas && !renews(r): // there is no way back to replicas that are people's, nor can those be relied on
+	case t.Plan.FreeReplicas && !renews(r): // there is no way back to replicas that are people's, nor can those be relied on
 		late := t.late(why)
 		t.hold(r.From)
 		t.end(GaveUp, late)
@@ -73,18 +63,18 @@ func (t live) scaling() {
 
 // moving waits for the present wave and begins the next one.
 func (t live) moving() {
-	if len(t.p.Rollout.Moves) == 0 {
+	if len(t.Plan.Rollout.Moves) == 0 {
 		t.nextWave("")
 		return
 	}
-	if trouble := t.answers.trouble(); trouble != "" {
+	if trouble := t.answers.Trouble(); trouble != "" {
 		t.turnBack(trouble)
 		return
 	}
-	rest, unconnected := t.answers.unfinished()
+	rest, unconnected := t.answers.Unfinished()
 	switch {
 	case rest == "":
-		t.nextWave(fmt.Sprintf("wave %d is done; ", t.p.Rollout.Wave))
+		t.nextWave(fmt.Sprintf("wave %d is done; ", t.Plan.Rollout.Wave))
 	case !t.progress.Late && (!unconnected || !t.rescued()):
 		t.wait(rest)
 	case unconnected:
@@ -100,11 +90,11 @@ func (t live) moving() {
 const connecting = 2 * time.Minute
 
 func (t live) rescued() bool {
-	if !t.o.Rescue || t.elapsed() < connecting {
+	if !t.Options.Rescue || t.elapsed() < connecting {
 		return false
 	}
-	for _, was := range t.p.Rollout.Was {
-		if !t.unserved(was) {
+	for _, was := range t.Plan.Rollout.Was {
+		if !t.Unserved(was) {
 			return false
 		}
 	}
@@ -113,19 +103,19 @@ func (t live) rescued() bool {
 
 // nextWave enters the next wave, or what comes after the last one.
 func (t live) nextWave(done string) {
-	r := t.p.Rollout
-	left := t.waves.remaining()
-	if len(left) == 0 && !t.unseen() {
-		t.rows.settleGone()
+	r := t.Plan.Rollout
+	left := t.waves.Remaining()
+	if len(left) == 0 && !t.Unseen() {
+		t.rows.SettleGone()
 		r.Moves, r.Was = nil, nil
 		t.enter(plan.Verifying, Advanced, done+"every cluster has its replica")
 		return
 	}
-	if t.o.Ends != "" {
-		t.end(Finished, fmt.Sprintf("%s%s: where the other clusters go is decided anew", done, t.o.Ends))
+	if t.Options.Ends != "" {
+		t.end(Finished, fmt.Sprintf("%s%s: where the other clusters go is decided anew", done, t.Options.Ends))
 		return
 	}
-	wave, blocked, spent := t.waves.choose(left)
+	wave, blocked, spent := t.waves.Choose(left)
 	switch {
 	case len(wave) > 0:
 		t.enterWave(wave, left, done)
@@ -144,21 +134,21 @@ func (t live) nextWave(done string) {
 // turnBack takes the present wave back: to where its clusters came from, but for those that somebody decided about
 // meanwhile, and those that came from replicas that people took away, or for which nobody works.
 func (t live) turnBack(why string) {
-	r := t.p.Rollout
+	r := t.Plan.Rollout
 	back, forth := map[string]int{}, map[string]int{}
 	for name, to := range r.Moves {
-		row, known := t.p.Clusters[name]
+		row, known := t.Plan.Clusters[name]
 		was, moved := r.Was[name]
-		now, _, _ := t.v.Effective(name)
-		gone := t.p.FreeReplicas && was >= t.seen.Workload.Count().Replicas
-		if !known || !moved || gone || t.unserved(was) || row.Replica != to || now != to || t.pinnedTo(name, to) {
+		now, _, _ := t.View.Effective(name)
+		gone := t.Plan.FreeReplicas && was >= t.Seen.Workload.Count().Replicas
+		if !known || !moved || gone || t.Unserved(was) || row.Replica != to || now != to || t.PinnedTo(name, to) {
 			continue
 		}
 		back[name] = was
 	}
-	t.rows.reassign(t.p.Replicas, back)
+	t.rows.Reassign(t.Plan.Replicas, back)
 	for name, was := range back {
-		if forth[name] = r.Moves[name]; t.p.Clusters[name].Replica != was { // another Secret of its server stays
+		if forth[name] = r.Moves[name]; t.Plan.Clusters[name].Replica != was { // another Secret of its server stays
 			delete(back, name)
 			delete(forth, name)
 		}
@@ -171,22 +161,11 @@ func (t live) turnBack(why string) {
 	t.retreat(TurnedBack, GaveUp, why)
 }
 
-// unserved reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and
-// nothing goes back to it.
-func (g *ground) unserved(replica int) bool {
-	return g.o.Unwell[replica] || len(g.seen.Pods) > 0 && g.seen.Asleep(replica) != ""
-}
-
-func (g *ground) pinnedTo(name string, replica int) bool {
-	pin, pinned := g.v.Pin(name)
-	return pinned && pin == replica
-}
-
 // retreat brings the count back where replicas came and nothing is on them, and otherwise ends the rollout.
 func (t live) retreat(back, end Outcome, why string) {
-	r := t.p.Rollout
+	r := t.Plan.Rollout
 	r.Moves, r.Was = nil, nil
-	if !grows(r) || t.p.FreeReplicas || t.p.Replicas == r.From.Replicas || t.rows.occupied(r.From.Replicas) {
+	if !grows(r) || t.Plan.FreeReplicas || t.Plan.Replicas == r.From.Replicas || t.rows.Occupied(r.From.Replicas) {
 		t.end(end, why)
 		return
 	}
@@ -194,22 +173,9 @@ func (t live) retreat(back, end Outcome, why string) {
 	t.enter(plan.Reverting, back, why)
 }
 
-// occupied reports whether a row is at or above a number of replicas, or a Secret that ballast may not write. A pin
-// there never holds before the rollout has ended, nor does it afterwards if they go.
-func (l layout) occupied(replicas int) bool {
-	for _, row := range l.p.Clusters {
-		if row.Replica >= replicas {
-			return true
-		}
-	}
-	return slices.ContainsFunc(l.seen.Secrets, func(s observed.Secret) bool {
-		return !s.Managed() && s.Valid && s.Shard >= replicas && s.Shard < l.p.Replicas
-	})
-}
-
 // reverting waits for a wave that was turned back, and then for the count.
 func (t live) reverting() {
-	if len(t.p.Rollout.Moves) == 0 {
+	if len(t.Plan.Rollout.Moves) == 0 {
 		done, why := t.replaced()
 		switch {
 		case done:
@@ -221,7 +187,7 @@ func (t live) reverting() {
 		}
 		return
 	}
-	rest := t.answers.unreturned()
+	rest := t.answers.Unreturned()
 	switch {
 	case rest == "":
 		t.retreat(Advanced, Reverted, "the wave's clusters are back where they were")
@@ -235,47 +201,47 @@ func (t live) reverting() {
 // verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them.
 // They do not go while a cluster has several.
 func (t live) verifying() {
-	r := t.p.Rollout
-	if falls(r) && slices.ContainsFunc(t.waves.remaining(), func(u unit) bool { return u.leaves }) {
+	r := t.Plan.Rollout
+	if answers.Falls(r) && slices.ContainsFunc(t.waves.Remaining(), func(u wave.Unit) bool { return u.Leaves }) {
 		t.enter(plan.Moving, Advanced, "a cluster came to a replica that is to go")
 		return
 	}
-	grave := cmp.Or(t.answers.left(), t.answers.several())
-	switch why := cmp.Or(grave, t.answers.disagreement()); {
+	grave := cmp.Or(t.answers.Left(), t.answers.Several())
+	switch why := cmp.Or(grave, t.answers.Disagreement()); {
 	case why == "":
 		t.verified("every cluster has its one owner")
 	case !t.progress.Late:
 		t.wait(why)
-	case falls(r) && grave != "":
-		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.p.Replicas, t.deadline(), grave))
+	case answers.Falls(r) && grave != "":
+		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.Plan.Replicas, t.deadline(), grave))
 	default:
 		t.verified(fmt.Sprintf("going on after %s, though %s", t.deadline(), why))
 	}
 }
 
 func (t live) verified(why string) {
-	if !falls(t.p.Rollout) {
+	if !answers.Falls(t.Plan.Rollout) {
 		t.end(Finished, why)
 		return
 	}
-	if t.o.Ends != "" {
-		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.p.Replicas, t.o.Ends))
+	if t.Options.Ends != "" {
+		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.Plan.Replicas, t.Options.Ends))
 		return
 	}
-	t.rows.settleGone()
-	if t.p.FreeReplicas {
-		t.rows.reassign(t.p.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
+	t.rows.SettleGone()
+	if t.Plan.FreeReplicas {
+		t.rows.Reassign(t.Plan.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
 	}
-	t.p.Replicas = t.p.Rollout.Replicas
+	t.Plan.Replicas = t.Plan.Rollout.Replicas
 	t.enter(plan.Shrinking, Advanced, why)
 }
 
 // shrinking waits until the replicas that were left are gone. A workload that could not be made smaller by then stays
 // as it is: somebody carries a shard that goes, or it is unmanaged.
 func (t live) shrinking() {
-	r := t.p.Rollout
+	r := t.Plan.Rollout
 	done, why := t.replaced()
-	if unclaimed := t.answers.unclaimed(); done && unclaimed != "" && !t.progress.Late {
+	if unclaimed := t.answers.Unclaimed(); done && unclaimed != "" && !t.progress.Late {
 		done, why = false, unclaimed
 	}
 	switch {
@@ -284,9 +250,34 @@ func (t live) shrinking() {
 	case !t.progress.Late:
 		t.wait(why)
 	default:
-		if w := t.seen.Workload; !t.p.FreeReplicas && (w == nil || w.Replicas > r.Replicas) {
-			t.p.Replicas = r.From.Replicas
+		if w := t.Seen.Workload; !t.Plan.FreeReplicas && (w == nil || w.Replicas > r.Replicas) {
+			t.Plan.Replicas = r.From.Replicas
 		}
 		t.end(GaveUp, t.late(why))
 	}
+}
+
+// enterWave gives a wave's clusters their new rows.
+func (t live) enterWave(wave, left []wave.Unit, done string) {
+	r := t.Plan.Rollout
+	moving, most := 0, max(t.Options.MaxMovesPerWave, 1)
+	waits := -len(wave)
+	for _, u := range left {
+		waits += t.waves.Moves(u)
+	}
+	for _, u := range wave {
+		moving += t.waves.Moves(u)
+		waits += 1 - t.waves.Moves(u)
+	}
+	r.Wave++
+	r.Waves = r.Wave + (waits+most-1)/most
+	r.Moves, r.Was = map[string]int{}, map[string]int{}
+	for _, u := range wave {
+		for _, name := range u.Names {
+			r.Was[name], _, _ = t.View.Effective(name)
+			r.Moves[name] = u.Home
+			t.rows.SetRow(name, u.Home)
+		}
+	}
+	t.enter(plan.Moving, Advanced, fmt.Sprintf("%swave %d of %d moves %d of %d clusters", done, r.Wave, r.Waves, moving, t.Servers()))
 }

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // run takes a decision into force on a simulated fleet, loop by loop, as the planner does: advance, write, act, wait.
@@ -21,7 +22,7 @@ type run struct {
 	fleet *fleet
 	plan  plan.Plan
 	pins  plan.Pins
-	o     Options
+	o     basis.Options
 	now   time.Time
 	stale observed.State
 	chaos bool
@@ -191,12 +192,12 @@ func (c change) start(t *rapid.T, chaos bool) *run {
 	known := maps.Clone(c.before)
 	maps.DeleteFunc(known, func(name string, _ int) bool { return isNew(name) })
 	p, err := Begin(newPlan(c.from.Replicas, c.from.ControllerReplicas, known),
-		Proposal{Replicas: c.to.Replicas, ControllerReplicas: c.to.ControllerReplicas, Rows: rows(c.after)}, Options{}, start)
+		Proposal{Replicas: c.to.Replicas, ControllerReplicas: c.to.ControllerReplicas, Rows: rows(c.after)}, basis.Options{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &run{t: t, fleet: newFleet(c.from.Replicas, c.from.ControllerReplicas, c.before), plan: p, pins: c.pins, chaos: chaos,
-		owned: c.from.Replicas == 1 || c.from.ControllerReplicas > 1, o: Options{RolloutRestart: c.restart, StageTimeout: time.Hour}, now: start}
+		owned: c.from.Replicas == 1 || c.from.ControllerReplicas > 1, o: basis.Options{RolloutRestart: c.restart, StageTimeout: time.Hour}, now: start}
 }
 
 func TestEveryClusterHasOneOwnerAtEveryMomentAndTheRolloutEndsAsWanted(t *testing.T) {

@@ -45,7 +45,7 @@ func of[M ~struct{ *transition }](run func(M)) func(*transition) {
 // back first, and a rollout that another version began ends: what the plan holds is what stands, but for a workload at
 // 0.
 func (t *transition) run() {
-	r := t.p.Rollout
+	r := t.Plan.Rollout
 	if why := (x0y{t}).stopEnds(); why != "" {
 		x0y{t}.revert(why)
 		return
@@ -53,7 +53,7 @@ func (t *transition) run() {
 	all := stages()
 	i := slices.IndexFunc(all, func(s stage) bool { return s.mode == r.Mode && s.stage == r.Stage })
 	if i < 0 {
-		t.p = Abandon(t.p)
+		t.Plan = Abandon(t.Plan)
 		t.progress.Outcome = GaveUp
 		t.progress.Why = fmt.Sprintf("this version knows no rollout in mode %q with stage %q", r.Mode, r.Stage)
 		return

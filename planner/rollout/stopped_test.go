@@ -7,6 +7,7 @@ import (
 	"ballast/planner/observed/fixture"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/rollout/basis"
 )
 
 // TestPodsThatAreSeenAreNotStopped, whatever the workload's status says: anybody who may write it can say 0, and a Deployment's leaves
@@ -20,7 +21,7 @@ func TestPodsThatAreSeenAreNotStopped(t *testing.T) {
 				Replicas: 3, ControllerReplicas: 3, Moves: map[string]int{"b": 2}}
 			seen := fixture.None(0, 2, fixture.Old) // the status: no pod
 			seen.Pods = fixture.Fit(pods, 2, fixture.Old).Pods
-			options := rollout.Options{StageTimeout: 10 * time.Minute}
+			options := basis.Options{StageTimeout: 10 * time.Minute}
 			next, _ := rollout.Advance(plan.NewView(p, nil), seen, nil, options, fixture.Start.Add(time.Second))
 			if got := next.Rollout.Stage; got != want {
 				t.Errorf("%s, %d pods are seen: the stage is %s, want %s", kind, pods, got, want)

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/observed/fixture"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 // told is an answer of Begin or Advance in one line: what it did, what the plan holds then, and why.
@@ -60,7 +61,7 @@ var (
 	ptr, rows, newPlan          = fixture.Ptr, fixture.Rows, fixture.Plan
 	standing, carried, fit, but = fixture.Standing, fixture.Carried, fixture.Fit, fixture.But
 	stands, none                = fixture.Stands, fixture.None
-	during, wave, moved         = fixture.During, fixture.Wave, fixture.Moved
+	during, inWave, moved       = fixture.During, fixture.Wave, fixture.Moved
 	growing, shrinking, stopped = fixture.Growing, fixture.Shrinking, fixture.Stopped
 )
 
@@ -81,7 +82,7 @@ type liveCase struct {
 
 func (c liveCase) run(t *testing.T) {
 	t.Helper()
-	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell, Insists: c.person, Rescue: c.rescue}
+	o := basis.Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell, Insists: c.person, Rescue: c.rescue}
 	switch c.budget {
 	case 0:
 		o.Budget = math.MaxInt

@@ -186,7 +186,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 		"but not for a cluster that nobody can reach, at a replica that has others": {
 			plan: growing(plan.Moving, func(p *plan.Plan) {
 				p.Clusters = rows(shards{"a": 0, "b": 1, "c": 1})
-				wave(p, shards{"c": 1}, shards{"c": 2})
+				inWave(p, shards{"c": 1}, shards{"c": 2})
 			}),
 			seen:   but(fit(3, 16, shards{"a": 0, "b": 1, "c": 1}), func(s *observed.State) { s.Owned["c"] = observed.Owned{Owners: []int{1}} }),
 			target: shards{"a": 0, "b": 1, "c": 1}, late: true,
@@ -195,7 +195,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 		"and leaves what a person decided meanwhile": {
 			plan: growing(plan.Moving, func(p *plan.Plan) {
 				p.Clusters = rows(shards{"a": 1, "b": 2, "c": 0})
-				wave(p, shards{"a": 1, "b": 2, "c": 2}, shards{"a": 0, "b": 1, "c": 1})
+				inWave(p, shards{"a": 1, "b": 2, "c": 2}, shards{"a": 0, "b": 1, "c": 1})
 			}),
 			pins: plan.Pins{"a": 1}, seen: pod(func(p *observed.Pod) { p.Memory = 922 << 20 }),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a1 b1 c0] moves [b1] was [b2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
@@ -204,7 +204,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 			plan: growing(plan.Moving, func(p *plan.Plan) {
 				p.Clusters = rows(shards{"a": 2, "b": 2, "c": 2})
 				p.Clusters["a"] = plan.Row{Replica: 2, Server: p.Clusters["b"].Server}
-				wave(p, shards{"a": 2, "b": 2, "c": 2}, shards{"a": 0, "b": 0, "c": 1})
+				inWave(p, shards{"a": 2, "b": 2, "c": 2}, shards{"a": 0, "b": 0, "c": 1})
 			}),
 			pins: plan.Pins{"b": 2}, seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 2}), func(s *observed.State) {
 				s.Pods[2].Memory, s.Secrets[0].Server = 922<<20, s.Secrets[1].Server
@@ -224,7 +224,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 		"and gives nothing to replicas that people took away": {
 			plan: shrinking(plan.Moving, shards{"a": 0, "b": 1, "c": 0}, func(p *plan.Plan) {
 				p.FreeReplicas = true
-				wave(p, shards{"c": 0}, shards{"c": 2})
+				inWave(p, shards{"c": 0}, shards{"c": 2})
 			}),
 			seen: but(fit(2, 16, shrunken), func(s *observed.State) { s.Pods[0].Memory = 1 << 30 }),
 			want: "GaveUp: 3/16 rows [a0 b1 c0]; replica 0 uses 1024 MiB of its memory limit of 1024 MiB",
@@ -240,42 +240,42 @@ func TestLiveWavesTurnBack(t *testing.T) {
 		"and what came from others goes back alone": {
 			plan: growing(plan.Moving, func(p *plan.Plan) {
 				p.Clusters = rows(shards{"a": 2, "b": 2, "c": 1})
-				wave(p, shards{"a": 2, "b": 2}, shards{"a": 0, "b": 1})
+				inWave(p, shards{"a": 2, "b": 2}, shards{"a": 0, "b": 1})
 			}),
 			seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 1}), func(s *observed.State) { s.Pods[1].Ready, s.Pods[2].Memory = false, 922<<20 }),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a0 b2 c1] moves [a0] was [a2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"then it waits until its Secrets are back": {
-			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }), seen: fit(3, 16, grown),
+			plan: growing(plan.Reverting, func(p *plan.Plan) { inWave(p, shards{"b": 1}, shards{"b": 2}) }), seen: fit(3, 16, grown),
 			want: `Waiting: Reverting 1/1 3/16 rows [a0 b1 c1] moves [b1] was [b2]; waiting: 1 Secrets do not carry their replica yet, the first is "b"`,
 		},
 		"then it waits until the old owners have them again": {
-			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }),
+			plan: growing(plan.Reverting, func(p *plan.Plan) { inWave(p, shards{"b": 1}, shards{"b": 2}) }),
 			seen: but(fit(3, 16, old), func(s *observed.State) { s.Owned["b"] = observed.Owned{} }),
 			want: `Waiting: Reverting 1/1 3/16 rows [a0 b1 c1] moves [b1] was [b2]; waiting: cluster "b" is owned by nobody instead of replica 1`,
 		},
 		"then written Secrets are enough where nobody can be asked, and replicas without a cluster go": {
-			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }),
+			plan: growing(plan.Reverting, func(p *plan.Plan) { inWave(p, shards{"b": 1}, shards{"b": 2}) }),
 			seen: but(fit(3, 16, old), func(s *observed.State) { s.OwnersKnown, s.Owned = false, nil }),
 			want: "Advanced: Reverting 1/1 2/16 rows [a0 b1 c1]; the wave's clusters are back where they were",
 		},
 		"then replicas that have clusters stay": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) {
 				p.Clusters = rows(shards{"a": 2, "b": 1, "c": 1})
-				wave(p, shards{"b": 1}, shards{"b": 2})
+				inWave(p, shards{"b": 1}, shards{"b": 2})
 			}),
 			seen: fit(3, 16, shards{"a": 2, "b": 1, "c": 1}),
 			want: "Reverted: 3/16 rows [a2 b1 c1]; the wave's clusters are back where they were",
 		},
 		"then replicas that a Secret holds which is not ballast's stay": {
-			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }),
+			plan: growing(plan.Reverting, func(p *plan.Plan) { inWave(p, shards{"b": 1}, shards{"b": 2}) }),
 			seen: but(fit(3, 16, old), func(s *observed.State) {
 				s.Secrets = append(s.Secrets, observed.Secret{Name: "z", Shard: 2, Valid: true, Unmanaged: true})
 			}),
 			want: "Reverted: 3/16 rows [a0 b1 c1]; the wave's clusters are back where they were",
 		},
 		"then its deadline ends it too": {
-			plan: during(two, two, plan.Reverting, old, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 0}) }),
+			plan: during(two, two, plan.Reverting, old, func(p *plan.Plan) { inWave(p, shards{"b": 1}, shards{"b": 0}) }),
 			seen: fit(2, 16, shards{"a": 0, "b": 0, "c": 1}), late: true,
 			want: `Reverted: 2/16 rows [a0 b1 c1]; not done after 10m0s: 1 Secrets do not carry their replica yet, the first is "b"`,
 		},

@@ -11,6 +11,8 @@ import (
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
+	"ballast/planner/rollout/wave"
 )
 
 // loaded are rows with loads, and servers by the letter that their names begin with.
@@ -124,7 +126,7 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 				test.change(&seen)
 			}
 			p := during(three, three, plan.Moving, nil, func(p *plan.Plan) { p.Clusters = loaded(test.stands, test.loads) })
-			o := Options{StageTimeout: time.Hour, MaxMovesPerWave: test.perWave, Budget: test.budget, Small: test.small}
+			o := basis.Options{StageTimeout: time.Hour, MaxMovesPerWave: test.perWave, Budget: test.budget, Small: test.small}
 			if diff := cmp.Diff(test.want, told(Advance(plan.NewView(p, nil), seen, test.target, o, start))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -141,7 +143,7 @@ func TestAWaveKeepsItsLimitsAndTheHeaviestLoad(t *testing.T) {
 			loads[name] = fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "load"))
 		}
 		p := during(three, three, plan.Moving, nil, func(p *plan.Plan) { p.Clusters = loaded(stands, loads) })
-		o := Options{StageTimeout: time.Hour, MaxMovesPerWave: rapid.IntRange(1, 8).Draw(t, "perWave"), Budget: rapid.IntRange(1, 8).Draw(t, "budget")}
+		o := basis.Options{StageTimeout: time.Hour, MaxMovesPerWave: rapid.IntRange(1, 8).Draw(t, "perWave"), Budget: rapid.IntRange(1, 8).Draw(t, "budget")}
 		seen := fit(3, 16, stands)
 		for i, s := range seen.Secrets {
 			seen.Secrets[i].Server = "https://" + s.Name[:1]
@@ -155,7 +157,7 @@ func TestAWaveKeepsItsLimitsAndTheHeaviestLoad(t *testing.T) {
 		}
 		now, then, on := carriedBy(p), plan.Plan{Clusters: loaded(target, loads)}, carriedBy(p)
 		for name, to := range next.Rollout.Moves {
-			on[to] += loadOf(p.Clusters[name])
+			on[to] += wave.LoadOf(p.Clusters[name])
 		}
 		most := plan.Load(0)
 		for r, load := range carriedBy(then) {
@@ -172,7 +174,7 @@ func TestAWaveKeepsItsLimitsAndTheHeaviestLoad(t *testing.T) {
 func carriedBy(p plan.Plan) [3]plan.Load {
 	var loads [3]plan.Load
 	for _, row := range p.Clusters {
-		loads[row.Replica] += loadOf(row)
+		loads[row.Replica] += wave.LoadOf(row)
 	}
 	return loads
 }

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/rollout/basis"
 )
 
 func TestX0Y(t *testing.T) {
@@ -218,7 +219,7 @@ func TestAWayBackWaitsForASecretOnlySoLong(t *testing.T) {
 	})
 	seen := but(fit(2, 2, before), func(s *observed.State) { s.Workload.Ready = 1 })
 	for minutes, want := range map[int]Outcome{10: Waiting, 19: Waiting, 20: TurnedBack} {
-		_, progress := Advance(plan.NewView(p, nil), seen, nil, Options{StageTimeout: 10 * time.Minute}, start.Add(time.Duration(minutes)*time.Minute))
+		_, progress := Advance(plan.NewView(p, nil), seen, nil, basis.Options{StageTimeout: 10 * time.Minute}, start.Add(time.Duration(minutes)*time.Minute))
 		if progress.Outcome != want {
 			t.Errorf("after %d minutes: %+v, want %s", minutes, progress, want)
 		}
@@ -228,11 +229,11 @@ func TestAWayBackWaitsForASecretOnlySoLong(t *testing.T) {
 func TestDrainingHasADeadlineOfItsOwn(t *testing.T) {
 	p := stopped(plan.Draining, old, nil)
 	for name, test := range map[string]struct {
-		o    Options
+		o    basis.Options
 		want Progress
 	}{
-		"said":            {Options{StageTimeout: time.Hour, DrainTimeout: 2 * time.Minute}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: time.Minute, Why: "waiting: 1 pods run"}},
-		"observed.Unsaid": {Options{StageTimeout: time.Hour}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: 4 * time.Minute, Why: "waiting: 1 pods run"}},
+		"said":            {basis.Options{StageTimeout: time.Hour, DrainTimeout: 2 * time.Minute}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: time.Minute, Why: "waiting: 1 pods run"}},
+		"observed.Unsaid": {basis.Options{StageTimeout: time.Hour}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: 4 * time.Minute, Why: "waiting: 1 pods run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, progress := Advance(plan.NewView(p, nil), none(1, 2, old), nil, test.o, start.Add(time.Minute))

@@ -9,6 +9,8 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 )
 
 // Owns reports whether the application-controller with that ordinal, which read env at its start (0: it is absent), owns
@@ -181,16 +183,16 @@ func (f *Fleet) Working(cluster string) bool {
 func PodName(ordinal int) string { return "argocd-application-controller-" + strconv.Itoa(ordinal) }
 
 // Reports are what the pods say of themselves.
-func (f *Fleet) Reports(now time.Time) []ownership.PodReport {
-	reports := make([]ownership.PodReport, 0, len(f.Pods))
+func (f *Fleet) Reports(now time.Time) []scrape.PodReport {
+	reports := make([]scrape.PodReport, 0, len(f.Pods))
 	for _, i := range slices.Sorted(maps.Keys(f.Pods)) {
 		reports = append(reports, f.report(f.Pods[i], now))
 	}
 	return reports
 }
 
-func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
-	r := ownership.PodReport{Controller: ownership.Controller{
+func (f *Fleet) report(p *Pod, now time.Time) scrape.PodReport {
+	r := scrape.PodReport{Controller: podlist.Controller{
 		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: !f.Deployment || f.Up(p, now) && !f.Slotless[p.Ordinal], Started: p.Runs},
 		Running: p.running(now) && !f.Dead(p.Ordinal, now), Terminating: !p.Gone.IsZero()}}
 	if p.Gone.IsZero() {
@@ -224,18 +226,18 @@ func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
 		r.Err = "it does not answer"
 		return r
 	}
-	r.SampledAt, r.Servers = now, map[string]ownership.ServerReport{}
+	r.SampledAt, r.Servers = now, map[string]scrape.ServerReport{}
 	for c := range p.Gained {
 		took, connected := p.Took[c]
 		shown := connected && (f.Gauges == 0 || !took.Truncate(f.Gauges).Add(f.Gauges).After(now))
-		r.Servers[Server(c)] = ownership.ServerReport{Apps: 1, Cached: shown, Connected: shown}
+		r.Servers[Server(c)] = scrape.ServerReport{Apps: 1, Cached: shown, Connected: shown}
 	}
 	return r
 }
 
 // Observation is what everybody says, beside the Secrets that were found. Every cluster has one Application, but for
 // those that are Idle.
-func (f *Fleet) Observation(reports []ownership.PodReport, found discover.Fleet) ownership.Observation {
+func (f *Fleet) Observation(reports []scrape.PodReport, found discover.Fleet) ownership.Observation {
 	apps := ownership.Applications{}
 	for _, c := range f.Clusters {
 		apps[f.ServerOf(c)] = 1

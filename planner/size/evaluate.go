@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/size/rational"
 )
 
 // Reading is an input as it was last seen. Missing: not known now; what rules decided of it stays.
@@ -163,9 +165,9 @@ func (q Question) startOf(r Rule, replica int, input float64, known bool) *resou
 			continue
 		}
 		value, known := q.Inputs[other.Input].at(other.Scope, replica)
-		all = add(all, other.Value(value, known))
+		all = rational.Add(all, other.Value(value, known))
 	}
-	part := share(stands, own, all)
+	part := rational.Share(stands, own, all)
 	return &part
 }
 
@@ -200,7 +202,7 @@ func (s sum) plus(d Decision, known bool) sum {
 	if !s.any {
 		return sum{d.Value, !known, true}
 	}
-	return sum{add(s.value, d.Value), s.unknown || !known, true}
+	return sum{rational.Add(s.value, d.Value), s.unknown || !known, true}
 }
 
 func (s sum) and(o sum) sum {
@@ -210,7 +212,7 @@ func (s sum) and(o sum) sum {
 	case !o.any:
 		return s
 	}
-	return sum{add(s.value, o.value), s.unknown || o.unknown, true}
+	return sum{rational.Add(s.value, o.value), s.unknown || o.unknown, true}
 }
 
 // size puts one replica's together.

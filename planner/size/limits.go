@@ -5,6 +5,8 @@ import (
 	"math/big"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/size/rational"
 )
 
 // Resources are a container's requests and limits by resource.
@@ -35,20 +37,20 @@ func Limit(limit, request *resource.Quantity, next resource.Quantity, h Headroom
 	case request == nil || request.IsZero(), limit.Cmp(*request) == 0:
 		return &next
 	case !h.given():
-		q := share(*limit, next, *request)
+		q := rational.Share(*limit, next, *request)
 		return &q
 	}
 	return h.above(next, limit.Format)
 }
 
 func (h Headroom) above(request resource.Quantity, format resource.Format) *resource.Quantity {
-	most := new(big.Rat).Mul(exact(request), big.NewRat(int64(100+h.Percent), 100))
+	most := new(big.Rat).Mul(rational.Of(request), big.NewRat(int64(100+h.Percent), 100))
 	if h.Value != nil {
-		if by := new(big.Rat).Add(exact(request), exact(*h.Value)); by.Cmp(most) > 0 {
+		if by := new(big.Rat).Add(rational.Of(request), rational.Of(*h.Value)); by.Cmp(most) > 0 {
 			most = by
 		}
 	}
-	q := quantity(most, format)
+	q := rational.Quantity(most, format)
 	return &q
 }
 
@@ -66,7 +68,7 @@ func NotBelow(limit resource.Quantity, peak float64, most *resource.Quantity) re
 	floor := above(peak)
 	if most != nil && floor != nil && most.Cmp(*floor) < 0 {
 		floor = most
-		if used := whole(peak); used != nil && used.CmpInt64(most.Value()+FloorStep) >= 0 { // not for what it was rounded up by
+		if used := rational.Bytes(peak); used != nil && used.CmpInt64(most.Value()+FloorStep) >= 0 { // not for what it was rounded up by
 			floor = used
 		}
 	}
@@ -84,20 +86,11 @@ func Short(limit resource.Quantity, peak float64) bool {
 
 // above is a fifth above a peak; nil where that is no number, or beyond all.
 func above(peak float64) *resource.Quantity {
-	q := whole(math.Ceil(peak/FloorStep*(100+aboveThePeak)/100) * FloorStep)
+	q := rational.Bytes(math.Ceil(peak/FloorStep*(100+aboveThePeak)/100) * FloorStep)
 	if q == nil {
-		return whole(peak)
+		return rational.Bytes(peak)
 	}
 	return q
-}
-
-// whole is that many bytes; nil where no quantity has them.
-func whole(bytes float64) *resource.Quantity {
-	n := ceiling(finite(bytes))
-	if !n.IsInt64() {
-		return nil
-	}
-	return resource.NewQuantity(n.Int64(), resource.BinarySI)
 }
 
 // Cap cuts requests to their limits, in copies.

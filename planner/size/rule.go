@@ -3,7 +3,9 @@
 package size
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -127,4 +129,29 @@ type Policy struct {
 	Name     string
 	Priority int
 	Rules    []Rule
+}
+
+// Merge is the union of the policies' rules. Of those with one field and name the one of the highest priority holds, of
+// equal priorities the later one. The order is that of priorities, then of listing; a replaced rule keeps its place.
+func Merge(policies []Policy) []Rule {
+	policies = slices.Clone(policies)
+	slices.SortStableFunc(policies, func(a, b Policy) int { return cmp.Compare(a.Priority, b.Priority) })
+	type key struct {
+		field Field
+		name  string
+	}
+	at := map[key]int{}
+	var out []Rule
+	for _, p := range policies {
+		for _, r := range p.Rules {
+			k := key{r.Field(), r.Name}
+			if i, known := at[k]; known {
+				out[i] = r
+				continue
+			}
+			at[k] = len(out)
+			out = append(out, r)
+		}
+	}
+	return out
 }

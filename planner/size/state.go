@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/size/rational"
 )
 
 // buckets is into how many stretches a delay's time is cut. Samples of one stretch share one entry, which counts until
@@ -283,8 +285,8 @@ func (s State) delayed(r Rule, now time.Time, w way, input float64, current, tar
 		return target, "", false
 	}
 	if byInput {
-		shifted := new(big.Rat).Mul(exact(delay.Max), big.NewRat(int64(w), 1))
-		if border := r.value(shifted.Add(shifted, finite(input)), true); current.Cmp(border) == int(w) {
+		shifted := new(big.Rat).Mul(rational.Of(delay.Max), big.NewRat(int64(w), 1))
+		if border := r.value(shifted.Add(shifted, rational.Finite(input)), true); current.Cmp(border) == int(w) {
 			return target, "", false
 		}
 	}

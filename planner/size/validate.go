@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/plan"
+	"ballast/planner/size/rational"
 )
 
 // Wrong is a mistake in a rule: the field's path in it, and what to write instead.
@@ -98,7 +99,7 @@ func (m *mistakes) segments(segments []Segment) {
 			continue
 		}
 		m.add(before != nil && before.At.Cmp(s.At) == 0, field+".at", "another segment begins at %s", s.At.String())
-		at := exact(s.At)
+		at := rational.Of(s.At)
 		earlier, here := roundIn(before, at), roundIn(&sorted[i], at)
 		m.add(earlier.Cmp(here) > 0, field+".every", "an input of %s would give less than one just below it: %s instead of %s",
 			s.At.String(), short(here), short(earlier))

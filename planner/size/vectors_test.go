@@ -19,6 +19,7 @@ import (
 
 	"ballast/planner/size"
 	"ballast/planner/size/peer"
+	"ballast/planner/size/weights"
 )
 
 // vector is one of testdata/cpvps.json.gz: functions of justinsb/scaler, of the proportional autoscalers beside it, and
@@ -764,9 +765,9 @@ func ladder(t *testing.T, v vector) {
 		at    float64
 	}{{in.Params.CoresToReplicas, in.Cores}, {in.Params.NodesToReplicas, in.Nodes}} {
 		rungs := slices.SortedFunc(slices.Values(one.rungs), func(a, b [2]int) int { return a[0] - b[0] })
-		var intervals size.Intervals
+		var intervals weights.Intervals
 		for _, rung := range rungs {
-			intervals = append(intervals, size.Interval{From: float64(rung[0])})
+			intervals = append(intervals, weights.Interval{From: float64(rung[0])})
 		}
 		if i := intervals.Holds(one.at); i >= 0 {
 			got = max(got, rungs[i][1])

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
@@ -66,7 +67,7 @@ func TestConditions(t *testing.T) {
 		}, []string{"Planning=False Shrunk: most clusters are gone", enforced, resting, sound}},
 		"a trip goes before a freeze": {func(w world) { w.in.Tripped, w.in.Paused = "harm", true },
 			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume", enforced, resting, sound}},
-		"a trip that is not written yet": {func(w world) { w.out.Memory.Changes.Trip = &change.Trip{} },
+		"a trip that is not written yet": {func(w world) { w.out.Memory.Changes.Trip = &harm.Trip{} },
 			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume", enforced, resting, sound}},
 		"a freeze": {func(w world) { w.in.Paused = true }, []string{"Planning=False Paused: a person froze it; ballast resume ends that", enforced, resting, sound}},
 		"a hold-off": {func(w world) { w.out.Memory.HoldOff = noon.Add(-10 * time.Minute) },

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
@@ -135,7 +136,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			m.Writes.WithLabelValues(object, result)
 		}
 	}
-	for _, kind := range cycle.PlanFaults() {
+	for _, kind := range belief.PlanFaults() {
 		m.PlanRefused.WithLabelValues(kind)
 	}
 	for _, phase := range panicPhases() {

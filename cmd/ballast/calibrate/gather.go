@@ -21,7 +21,8 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/discover"
@@ -53,7 +54,7 @@ func (o *options) gather(ctx context.Context, cmd *cobra.Command, a asked, progr
 		return calibrate.Samples{}, err
 	}
 	target := plan.Target{Kind: in.Workload.Kind, Namespace: in.Workload.Namespace, Name: in.Workload.Name}
-	prometheus, err := controller.NewFetcher(in.Config, target)
+	prometheus, err := gather.NewFetcher(in.Config, target)
 	if err != nil {
 		return calibrate.Samples{}, err
 	}
@@ -113,7 +114,7 @@ func (q Questions) used(w discover.Workload, matchers map[string]string) []poll.
 var podLabels = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // Measure asks at each step what the planner would have asked then, and what the pods used.
-func Measure(ctx context.Context, f controller.Fetcher, in input.Inputs, q Questions, progress io.Writer) (calibrate.Samples, error) {
+func Measure(ctx context.Context, f wiring.Fetcher, in input.Inputs, q Questions, progress io.Writer) (calibrate.Samples, error) {
 	s := calibrate.Samples{}
 	for _, m := range loads.MetricsOf(in.Config) {
 		s.Metrics = append(s.Metrics, m.ID)
@@ -128,7 +129,7 @@ func Measure(ctx context.Context, f controller.Fetcher, in input.Inputs, q Quest
 			return s, err
 		}
 		asked++
-		fetched, owners := controller.Measure(ctx, f, in.Config, in.Discovered, at)
+		fetched, owners := gather.Measure(ctx, f, in.Config, in.Discovered, at)
 		use := f.Fetch(ctx, queries, fleet, at)
 		table, err := joined(in.Config, fleet, fetched, at)
 		if err != nil {

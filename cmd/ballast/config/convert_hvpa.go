@@ -210,6 +210,10 @@ func (c *converted) recommended(spec peer.HVPASpec, p peer.ContainerPolicy) erro
 		c.note("vpa.deploy is false: HVPA makes no sizes then, and no rule of a VPA's recommendation stands here")
 		return nil
 	}
+	if p.Mode == "Off" {
+		c.note("the container policy's mode is Off: the VPA recommends nothing for it, and no rule of a VPA's recommendation stands here")
+		return nil
+	}
 	var rules []config.SizeRule
 	for _, name := range []string{size.CPU, size.Memory} {
 		if len(p.ControlledResources) > 0 && !slices.Contains(p.ControlledResources, name) {

@@ -128,7 +128,9 @@ func TestConvert(t *testing.T) {
 		"an Hvpa at today's capacity":  {hvpa, []string{"--capacity", "0.5"}},
 		"an Hvpa of memory alone":      {memoryAlone, nil},
 		"an Hvpa without a VPA":        {noVPA, nil},
-		"an Hvpa without maxReplicas":  {strings.Replace(hvpa, ", maxReplicas: 8", "", 1), []string{"--capacity", "0.5"}},
+		"an Hvpa whose container is Off": {strings.Replace(memoryAlone, "controlledResources: [memory], controlledValues: RequestsOnly",
+			"mode: \"Off\"", 1), nil},
+		"an Hvpa without maxReplicas": {strings.Replace(hvpa, ", maxReplicas: 8", "", 1), []string{"--capacity", "0.5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, failure := runConfig(t, test.manifest, append([]string{"convert", "-"}, test.flags...)...)

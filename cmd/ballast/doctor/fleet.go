@@ -13,7 +13,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/conflicts"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -140,10 +140,10 @@ func (s *seen) checkMetrics() (all []Finding) {
 	for _, c := range s.out.Table.Columns {
 		if len(c.Flags) > 0 && !slices.Contains(c.Flags, measure.Fresh) {
 			all = append(all, Finding{Result: Warning,
-				Message: fmt.Sprintf("%s: no series says anything of any cluster (%s)", c.ID, controller.Coverage(c)),
+				Message: fmt.Sprintf("%s: no series says anything of any cluster (%s)", c.ID, gather.Coverage(c)),
 				Mend:    metricMend(measure.NothingFound)})
 		}
-		parts = append(parts, fmt.Sprintf("%s (%s)", c.ID, controller.Coverage(c)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", c.ID, gather.Coverage(c)))
 	}
 	switch {
 	case len(parts) == 0:

@@ -22,7 +22,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/conflicts"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
@@ -193,7 +193,7 @@ func (s *seen) lookAtScrapes(ctx context.Context) {
 	if s.in.Config.Poll.Prometheus == nil {
 		return
 	}
-	f, err := controller.NewFetcher(s.in.Config, s.target())
+	f, err := gather.NewFetcher(s.in.Config, s.target())
 	if err != nil {
 		s.scrapesErr = err.Error()
 		return

@@ -11,8 +11,8 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
-	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/discover/workload"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 )
 
@@ -27,7 +27,7 @@ func templateOf(spec corev1.PodSpec, container string) *podTemplate {
 	at := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == container })
 	if at < 0 {
 		var err error
-		if at, err = discover.FindContainer(spec.Containers); err != nil {
+		if at, err = workload.FindContainer(spec.Containers); err != nil {
 			return nil
 		}
 	}
@@ -48,7 +48,7 @@ func (t podTemplate) restarts() (names []string) {
 
 // size is what a pod of the template asks for.
 func (t podTemplate) size() plan.PodSize {
-	return ownership.PodSize(&corev1.Pod{Spec: t.spec}, t.controller())
+	return podlist.PodSize(&corev1.Pod{Spec: t.spec}, t.controller())
 }
 
 // hasResize is whether the API server has pods/resize; nil where that could not be seen.

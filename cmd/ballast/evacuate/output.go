@@ -10,6 +10,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
@@ -37,7 +38,7 @@ func evacuating(s steer.State, secrets steer.Standing, cordons []plan.Cordon, re
 	view := plan.NewView(p, secrets.Pins)
 	in := secrets.Inputs(s.Document, now)
 	in.Cordon = plan.FormatCordons(cordons)
-	answer := cycle.PreviewEvacuation(in)
+	answer := preview.PreviewEvacuation(in)
 	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.Waits(), Moves: []cycle.Move{}, now: now, loads: map[string]string{}}
 	for _, c := range cordons {
 		if c.Replica == replica {

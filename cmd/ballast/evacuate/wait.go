@@ -13,7 +13,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
@@ -60,7 +60,7 @@ func HowEmpty(s steer.State, replica int, secrets steer.Standing, now time.Time)
 func rowsLeft(doc plan.Document, view *plan.View, replica int, secrets steer.Standing, now time.Time) Emptying {
 	in := secrets.Inputs(doc, now)
 	in.Cordon = plan.FormatCordons([]plan.Cordon{{Replica: replica, Until: now.Add(time.Hour)}})
-	answer := cycle.PreviewEvacuation(in)
+	answer := preview.PreviewEvacuation(in)
 	stays := map[string]failover.NoteKind{}
 	for _, n := range answer.Notes {
 		stays[n.Cluster] = n.Kind

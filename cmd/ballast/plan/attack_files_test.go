@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"ballast/cmd/ballast/fixture"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -64,9 +64,9 @@ func TestNoInstalledConfigurationSendsAPersonsFiles(t *testing.T) {
 			var said bytes.Buffer
 			cfg, err := o.loadConfig(t.Context(), c, &said, false)
 			fixture.MustDo(t, err)
-			f, err := controller.NewFetcher(cfg, plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "c"})
+			f, err := gather.NewFetcher(cfg, plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "c"})
 			fixture.MustDo(t, err)
-			controller.Measure(t.Context(), f, cfg, discover.Input{}, fixture.Noon)
+			gather.Measure(t.Context(), f, cfg, discover.Input{}, fixture.Noon)
 			if whole := heard.text.String(); strings.Contains(whole, test.sent) {
 				t.Errorf("in %d requests the file was sent: %s", heard.n, whole)
 			}

@@ -10,6 +10,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
 )
@@ -40,7 +41,7 @@ func changesOf(in input.Inputs, out cycle.Outcome) []string {
 	if resizes(out.Sizing) {
 		list = append(list, "sizes")
 	}
-	if ahead := cycle.Foresee(in, out); ahead != nil && ahead.Once {
+	if ahead := preview.Foresee(in, out); ahead != nil && ahead.Once {
 		list = append(list, fmt.Sprintf("%s becomes %d by one restart", plan.EnvReplicas, ahead.To.ControllerReplicas))
 	}
 	if n := unstamped(out); n > 0 {

@@ -15,8 +15,8 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
-	"ballast/cmd/ballast/status"
-	"ballast/planner/change"
+	"ballast/cmd/ballast/status/overview"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/compare"
@@ -107,7 +107,7 @@ func oddInputs() input.Inputs {
 		in.Discovered.Secrets = append(in.Discovered.Secrets,
 			discover.Secret{Name: name, Cluster: name, Server: server, HasData: true})
 		in.InForce.Clusters[name] = plan.Row{Replica: i % 2, Server: plan.ServerHash(server)}
-		in.Observed.Work[0][plan.NormalizeServer(server)] = change.Work{Reconciles: uint64(i)}
+		in.Observed.Work[0][plan.NormalizeServer(server)] = harm.Work{Reconciles: uint64(i)}
 	}
 	return in
 }
@@ -119,7 +119,7 @@ func TestOddServersAreMaskedInJSON(t *testing.T) {
 	now := compare.InForce(in)
 	for name, print := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
-		"status": func(w io.Writer) error { return say.JSON(w, status.Overview{Replicas: now.Replicas}) },
+		"status": func(w io.Writer) error { return say.JSON(w, overview.Overview{Replicas: now.Replicas}) },
 		"steps":  func(w io.Writer) error { return say.JSON(w, []diff.Step{diff.Nudge{Server: oddServers()[0]}}) },
 	} {
 		t.Run(name, func(t *testing.T) {

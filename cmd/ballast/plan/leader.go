@@ -10,7 +10,8 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/archive"
+	"ballast/planner/controller/inforce"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/status"
@@ -47,10 +48,10 @@ func readHistory(ctx context.Context, kept *store.Store) (memory.Memory, store.H
 func takeIn(in *input.Inputs, snapshot store.Snapshot, history store.History) {
 	doc := snapshot.Document
 	newest := history.LastPlan()
-	in.InForce, in.Last, in.PlanFault = controller.Judge(doc, newest)
+	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, newest)
 	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
 	in.Cordon, in.Tripped, in.Rebase = doc.Cordon, doc.Tripped, doc.Rebase
-	in.Rollback = controller.RollbackTo(history.Plans, doc.Rollback)
+	in.Rollback = archive.RollbackTo(history.Plans, doc.Rollback)
 	if !snapshot.Exists() {
 		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
 	}

@@ -14,6 +14,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
@@ -77,7 +78,7 @@ func TestThePlanBeginsWithWhatTheLeaderKnows(t *testing.T) {
 		"a webhook that nobody asked": {func(w *fixture.World) { w.Turns(status.Enforced, status.Unknown, status.NotAsked, "") },
 			func(in *input.Inputs, stands plan.Plan) { in.InForce = &stands }},
 		"a backup that somebody restored": {func(w *fixture.World) { w.Plan.Revision = 14 },
-			func(in *input.Inputs, _ plan.Plan) { in.Last, in.PlanFault = &before, cycle.PlanOlder }},
+			func(in *input.Inputs, _ plan.Plan) { in.Last, in.PlanFault = &before, belief.PlanOlder }},
 		"switched off": {func(w *fixture.World) { w.People[plan.AnnotationEnforcement] = "off" },
 			func(in *input.Inputs, stands plan.Plan) { in.InForce, in.BreakGlass = &stands, true }},
 	} {

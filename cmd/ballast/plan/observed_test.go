@@ -12,7 +12,8 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/archive"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
@@ -65,7 +66,7 @@ func TestThePlanSeesThePodsAsALeaderDoes(t *testing.T) {
 			in := input.Inputs{Now: time.Now().UTC(), Config: config.Default()}
 			in.Config.Target.Kind, in.Config.Target.Name = plan.StatefulSet, fixture.ControllerName
 			var err error
-			in.Discovered, in.Workload, err = controller.Look(t.Context(), c, in.Config, discover.Known{}, &w.Plan)
+			in.Discovered, in.Workload, err = gather.Look(t.Context(), c, in.Config, discover.Known{}, &w.Plan)
 			fixture.MustDo(t, err)
 			var said bytes.Buffer
 			seen := lookAtPods(t.Context(), c, shows{test.silent}, in, &said)
@@ -104,12 +105,12 @@ func TestARollbackIsOfThePlansThatAreKept(t *testing.T) {
 	kept := []store.Record{{Revision: 5, Text: text}}
 	for asked, want := range map[string]string{"5": "", "4": "revision 4 is not kept any more; `ballast rollback` lists those that are",
 		"x": `annotation ballast.argoproj.io/rollback-to: "x" is not a revision; ` + "`ballast rollback` lists those that are kept"} {
-		r := controller.RollbackTo(kept, asked)
+		r := archive.RollbackTo(kept, asked)
 		if r == nil || r.Problem != want || (r.Plan != nil) != (want == "") {
 			t.Errorf("%q is %+v, want %q", asked, r, want)
 		}
 	}
-	if r := controller.RollbackTo(kept, ""); r != nil {
+	if r := archive.RollbackTo(kept, ""); r != nil {
 		t.Errorf("nobody asked, and it is %+v", r)
 	}
 }

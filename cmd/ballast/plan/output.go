@@ -13,11 +13,12 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/cycle/standing"
@@ -151,7 +152,7 @@ func writeMetrics(w io.Writer, table measure.Table) {
 		for _, v := range c.Values {
 			total += v
 		}
-		say.To(t, "  %s\t%s\tfleet total %.4g\n", c.ID, controller.Coverage(c), total)
+		say.To(t, "  %s\t%s\tfleet total %.4g\n", c.ID, gather.Coverage(c), total)
 	}
 	t.Flush()
 	say.To(w, "\n")
@@ -225,7 +226,7 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if in.InForce != nil && in.InForce.Rollout != nil {
 		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n",
 			say.Rollout(in.InForce.Rollout))
-	} else if ahead := cycle.Foresee(in, out); ahead != nil {
+	} else if ahead := preview.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
 		writeRelisted(w, in.Config, out)
 		writeWrites(w, unstamped(out), ahead.Moves)
@@ -267,7 +268,7 @@ var alternativeNames = map[string]string{
 }
 
 // writeAhead says in a line or two how it would come about, and what comes before.
-func writeAhead(w io.Writer, a cycle.Forecast, now time.Time) {
+func writeAhead(w io.Writer, a preview.Forecast, now time.Time) {
 	say.To(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
 	switch {
 	case a.WithNext:
@@ -287,7 +288,7 @@ func writeAhead(w io.Writer, a cycle.Forecast, now time.Time) {
 }
 
 // aheadSteps are what a mode does for it, in order. Where the budget is smaller than a wave, there are more waves.
-func aheadSteps(a cycle.Forecast, now time.Time) []string {
+func aheadSteps(a preview.Forecast, now time.Time) []string {
 	moves := moving(a.Moves)
 	switch a.Mode {
 	case plan.ModeX0Y:
@@ -329,7 +330,7 @@ func moving(clusters int) string {
 }
 
 // aheadPace is how long the move budget makes it take.
-func aheadPace(a cycle.Forecast, now time.Time) string {
+func aheadPace(a preview.Forecast, now time.Time) string {
 	switch took := a.Done.Sub(now); {
 	case !a.Limited || a.Moves == 0:
 		return "."
@@ -358,14 +359,14 @@ type planResult struct {
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
 
-	Ahead    *cycle.Forecast   `json:"ahead,omitempty"`
+	Ahead    *preview.Forecast `json:"ahead,omitempty"`
 	Problems []problem.Problem `json:"problems,omitempty"`
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
 	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Counts: out.Counts, Blocked: out.Blocked,
 		Alternatives: cycle.Alternatives(in, out),
-		Ahead:        cycle.Foresee(in, out), Problems: out.Problems}
+		Ahead:        preview.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)
 		if out.Loads != nil {

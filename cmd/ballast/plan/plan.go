@@ -24,7 +24,7 @@ import (
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -312,7 +312,7 @@ func observe(
 	}
 	history := remembered(ctx, kept, &in, progress)
 	takeIn(&in, snapshot, history)
-	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, in.Memory.Known, cmp.Or(in.InForce, in.Last)); err != nil {
+	if in.Discovered, in.Workload, err = gather.Look(ctx, c, cfg, in.Memory.Known, cmp.Or(in.InForce, in.Last)); err != nil {
 		return in, connect.ExplainDenied(err, cfg.Target.Namespace)
 	}
 	in.Discovered.AcceptDiscovery = snapshot.Document.AcceptDiscovery
@@ -338,12 +338,12 @@ func ask(ctx context.Context, c client.Client, in *input.Inputs, progress io.Wri
 		in.Fetched, err = fromPlanner(ctx, c, cfg, *in, progress)
 		return err
 	}
-	prometheus, err := controller.NewFetcher(cfg, target)
+	prometheus, err := gather.NewFetcher(cfg, target)
 	if err != nil {
 		return err
 	}
 	say.To(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, say.Plural(len(in.Discovered.Secrets), "cluster Secret"))
-	in.Fetched, in.Owners = controller.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
+	in.Fetched, in.Owners = gather.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
 	if cmp.Or(in.InForce, in.Last) != nil { // a leader looks at them, too
 		in.Observed = lookAtPods(ctx, c, prometheus, *in, progress)
 	}

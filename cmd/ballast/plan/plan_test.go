@@ -26,30 +26,31 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/plan"
 )
 
 func TestPlanSaysWhatItWouldTake(t *testing.T) {
 	three, sixteen, four := plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 3, ControllerReplicas: 16}, plan.Count{Replicas: 4, ControllerReplicas: 4}
-	live := func(change func(*cycle.Forecast)) cycle.Forecast {
-		a := cycle.Forecast{Mode: plan.ModeLive, From: sixteen, To: sixteen, Moves: 17, PerWave: 5, Waves: 4, Limited: true, Done: fixture.Noon}
+	live := func(change func(*preview.Forecast)) preview.Forecast {
+		a := preview.Forecast{Mode: plan.ModeLive, From: sixteen, To: sixteen, Moves: 17, PerWave: 5, Waves: 4, Limited: true, Done: fixture.Noon}
 		change(&a)
 		return a
 	}
-	for want, a := range map[string]cycle.Forecast{
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget has room for all of it now.\n":          live(func(*cycle.Forecast) {}),
-		"Rollout live: at least 4 waves of at most 5 clusters, and nothing restarts for it; by the move budget it takes 1h20m at least.\n": live(func(a *cycle.Forecast) { a.Done = fixture.Noon.Add(80 * time.Minute) }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n":                                                      live(func(a *cycle.Forecast) { a.Limited = false }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget never has room for it.\n":               live(func(a *cycle.Forecast) { a.Done = time.Time{} }),
-		"Rollout live: 3 -> 4 replicas, 1 wave of at most 1 cluster, and nothing restarts for it.\n": live(func(a *cycle.Forecast) {
+	for want, a := range map[string]preview.Forecast{
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget has room for all of it now.\n":          live(func(*preview.Forecast) {}),
+		"Rollout live: at least 4 waves of at most 5 clusters, and nothing restarts for it; by the move budget it takes 1h20m at least.\n": live(func(a *preview.Forecast) { a.Done = fixture.Noon.Add(80 * time.Minute) }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n":                                                      live(func(a *preview.Forecast) { a.Limited = false }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget never has room for it.\n":               live(func(a *preview.Forecast) { a.Done = time.Time{} }),
+		"Rollout live: 3 -> 4 replicas, 1 wave of at most 1 cluster, and nothing restarts for it.\n": live(func(a *preview.Forecast) {
 			a.To.Replicas, a.Moves, a.Waves, a.PerWave, a.Limited = 4, 1, 1, 1, false
 		}),
-		"Rollout live: 3 -> 4 replicas, 4 waves of at most 5 clusters, and every pod restarts.\n":                                                            live(func(a *cycle.Forecast) { a.To.Replicas, a.Restarts, a.Limited = 4, true, false }),
-		"Rollout live: 4 waves of at most 5 clusters, 3 -> 2 replicas, and nothing restarts for it.\n":                                                       live(func(a *cycle.Forecast) { a.To.Replicas, a.Limited = 2, false }),
-		"Rollout live: 3 -> 2 replicas, and nothing restarts for it.\n":                                                                                      live(func(a *cycle.Forecast) { a.To.Replicas, a.Moves, a.Waves = 2, 0, 0 }),
-		"Rollout live: nothing moves.\n  Before that, once and for all: ARGOCD_CONTROLLER_REPLICAS becomes 16, which restarts the application-controller.\n": live(func(a *cycle.Forecast) { a.Moves, a.Waves, a.Once = 0, 0, true }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: Secret \"a\" carries no shard.\n":                            live(func(a *cycle.Forecast) { a.Limited, a.Missing = false, []string{`Secret "a" carries no shard`} }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: b; and 2 more like that.\n":                                  live(func(a *cycle.Forecast) { a.Limited, a.Missing = false, []string{"b", "c", "d"} }),
+		"Rollout live: 3 -> 4 replicas, 4 waves of at most 5 clusters, and every pod restarts.\n":                                                            live(func(a *preview.Forecast) { a.To.Replicas, a.Restarts, a.Limited = 4, true, false }),
+		"Rollout live: 4 waves of at most 5 clusters, 3 -> 2 replicas, and nothing restarts for it.\n":                                                       live(func(a *preview.Forecast) { a.To.Replicas, a.Limited = 2, false }),
+		"Rollout live: 3 -> 2 replicas, and nothing restarts for it.\n":                                                                                      live(func(a *preview.Forecast) { a.To.Replicas, a.Moves, a.Waves = 2, 0, 0 }),
+		"Rollout live: nothing moves.\n  Before that, once and for all: ARGOCD_CONTROLLER_REPLICAS becomes 16, which restarts the application-controller.\n": live(func(a *preview.Forecast) { a.Moves, a.Waves, a.Once = 0, 0, true }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: Secret \"a\" carries no shard.\n":                            live(func(a *preview.Forecast) { a.Limited, a.Missing = false, []string{`Secret "a" carries no shard`} }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: b; and 2 more like that.\n":                                  live(func(a *preview.Forecast) { a.Limited, a.Missing = false, []string{"b", "c", "d"} }),
 		"Rollout x0y: every replica stops, 17 clusters move at once, 4 replicas come back.\n":                                                                {Mode: plan.ModeX0Y, From: three, To: four, Moves: 17, Restarts: true},
 		"Rollout x0y: every replica stops, no cluster moves, 4 replicas come back.\n":                                                                        {Mode: plan.ModeX0Y, From: three, To: four, Restarts: true},
 		"Rollout default: 3 -> 4 replicas, 17 clusters move at once, and every pod restarts.\n":                                                              {Mode: plan.ModeDefault, From: three, To: four, Moves: 17, Restarts: true},

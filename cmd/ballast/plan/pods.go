@@ -13,10 +13,11 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
 )
@@ -51,10 +52,10 @@ func (unasked) RoundTrip(*http.Request) (*http.Response, error) {
 
 // lookAtPods is what the application-controllers' pods are, and by Prometheus what each owns, as a leader would see it. Whoever may not
 // list pods plans without, as before there is a leader.
-func lookAtPods(ctx context.Context, c client.Client, prometheus controller.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
+func lookAtPods(ctx context.Context, c client.Client, prometheus wiring.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
-	looks := controller.Observer{Reader: c, Clock: clock.RealClock{},
-		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: unasked{}}})}
+	looks := gather.Observer{Reader: c, Clock: clock.RealClock{},
+		Scrape: scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: unasked{}}})}
 	seen, _ := looks.Observe(ctx, prometheus, in.Workload, fleet)
 	if len(seen.Trouble) > 0 {
 		say.To(progress, "note: not all that a leader sees of the pods is known: %s\n", say.Listed(seen.Trouble))

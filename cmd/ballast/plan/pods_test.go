@@ -14,7 +14,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
 )
@@ -29,10 +29,10 @@ func TestWithPodsThePlanIsOfWhatThePlannerSaw(t *testing.T) {
 	var w pods.Window
 	for m := -30; m <= 0; m++ {
 		at := noon.Add(time.Duration(m) * time.Minute)
-		r := ownership.PodReport{SampledAt: at, Servers: map[string]ownership.ServerReport{
-			"https://a": {Apps: 2, Objects: 7, Events: float64(60 * (m + 30)), Counts: ownership.ShowsEvents | ownership.ShowsObjects}}}
+		r := scrape.PodReport{SampledAt: at, Servers: map[string]scrape.ServerReport{
+			"https://a": {Apps: 2, Objects: 7, Events: float64(60 * (m + 30)), Counts: scrape.ShowsEvents | scrape.ShowsObjects}}}
 		r.Name = "c-0"
-		w.Take([]ownership.PodReport{r}, []string{"https://a"}, at)
+		w.Take([]scrape.PodReport{r}, []string{"https://a"}, at)
 	}
 	part, err := w.MarshalBinary()
 	if err != nil {

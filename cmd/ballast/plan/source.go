@@ -11,9 +11,10 @@ import (
 
 	"ballast/cmd/ballast/connect"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/discover"
 )
 
@@ -32,7 +33,7 @@ func (s *Source) Gather(ctx context.Context, cmd *cobra.Command, progress io.Wri
 func (s *Source) Runs(answer func() error) error { return s.guarded(answer) }
 
 // Ahead says in a line or two how a forecast would come about.
-func Ahead(w io.Writer, a cycle.Forecast, in input.Inputs) { writeAhead(w, a, in.Now) }
+func Ahead(w io.Writer, a preview.Forecast, in input.Inputs) { writeAhead(w, a, in.Now) }
 
 // MayCarry says what a replica may carry, or is known to.
 func MayCarry(w io.Writer, l *cycle.Line) { writeLine(w, l) }
@@ -71,7 +72,7 @@ func (s *Source) Prepare(ctx context.Context, cmd *cobra.Command, c client.Clien
 	if in.InForce = doc.Plan; in.InForce != nil {
 		in.PlannerUser = in.InForce.PlannerUser
 	}
-	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, discover.Known{}, doc.Plan); err != nil {
+	if in.Discovered, in.Workload, err = gather.Look(ctx, c, cfg, discover.Known{}, doc.Plan); err != nil {
 		return in, connect.ExplainDenied(err, cfg.Target.Namespace)
 	}
 	return in, nil

@@ -22,11 +22,14 @@ import (
 
 	"ballast/cmd/ballast/connect"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/installation"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/probe"
@@ -51,11 +54,11 @@ type fetchers struct {
 }
 
 // get is called by the loop only, one call at a time.
-func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (controller.Fetcher, error) {
+func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (wiring.Fetcher, error) {
 	if f.client != nil && f.settings == c.Poll.Prometheus && f.target == t {
 		return f.client, nil
 	}
-	client, err := controller.NewFetcher(c, t)
+	client, err := gather.NewFetcher(c, t)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (controller.Fetche
 func (a *plannerApp) newNudger() *nudge.Nudger {
 	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.reader, Clock: clock.RealClock{},
 		Own: func(ctx context.Context) (string, bool, error) {
-			_, w, err := discover.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target, &plan.Plan{Target: a.target})
+			_, w, err := workload.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target, &plan.Plan{Target: a.target})
 			if err != nil || w.ApplicationNamespaces == nil {
 				return "", false, err
 			}
@@ -79,8 +82,8 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 }
 
 // newObserver asks the application-controllers' pods for what they own.
-func (a *plannerApp) newObserver(n *nudge.Nudger) *controller.Observer {
-	return &controller.Observer{Reader: a.reader, Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
+func (a *plannerApp) newObserver(n *nudge.Nudger) *gather.Observer {
+	return &gather.Observer{Reader: a.reader, Scrape: scrape.NewScraper(scrape.Options{}), Clock: clock.RealClock{},
 		Count: func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
 			destinations := make([]nudge.Destination, len(fleet.Clusters))
 			for i, c := range fleet.Clusters {

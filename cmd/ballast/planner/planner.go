@@ -41,7 +41,10 @@ import (
 	"ballast/planner/config/configfile"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
+	"ballast/planner/discover/workload"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -256,7 +259,7 @@ func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) 
 		return err
 	}
 	want := a.config.Current().Target
-	if a.target, a.found, err = discover.FindTarget(ctx, workloads{c, want, of}, want, of); err != nil {
+	if a.target, a.found, err = workload.FindTarget(ctx, workloads{c, want, of}, want, of); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}
@@ -302,7 +305,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 			NewInformer:       rewatch.NewInformer,
 			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector, c.Partition.LabelKeys()...)},
+				&corev1.Secret{}:    {Label: selector, Transform: secrets.Transform(selector, c.Partition.LabelKeys()...)},
 				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Plan.ConfigMap)},
 				// Of others' workloads there may be any number, of any size.
 				&appsv1.StatefulSet{}: {Field: fields.OneTermEqualSelector("metadata.name", a.target.Name)},
@@ -361,7 +364,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 	nudger := a.newNudger()
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.reader, Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
-	return controller.NewLoop(controller.Options{
+	return controller.NewLoop(wiring.Options{
 		Config: a.config.Current,
 		Reader: a.manager.GetClient(),
 		Store:  st,
@@ -394,7 +397,7 @@ func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
 	changed := toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { a.loop.Changed() },
 		UpdateFunc: func(before, after any) {
-			if discover.Differ(before, after) {
+			if workload.Differ(before, after) {
 				a.loop.Changed()
 			}
 		},

@@ -16,7 +16,8 @@ import (
 	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -59,11 +60,11 @@ func (o *options) fromPrometheus(ctx context.Context, progress io.Writer, files 
 	if err != nil {
 		return nil, nil, err
 	}
-	in, w, err := controller.Look(ctx, client, c, discover.Known{}, doc.Plan)
+	in, w, err := gather.Look(ctx, client, c, discover.Known{}, doc.Plan)
 	if err != nil {
 		return nil, nil, connect.ExplainDenied(err, c.Target.Namespace)
 	}
-	fetcher, err := controller.NewFetcher(c, standing.TargetOf(w))
+	fetcher, err := gather.NewFetcher(c, standing.TargetOf(w))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,7 +170,7 @@ func endOf(file *os.File, size int64, want trace.Header) (end trace.Step, err er
 // asker is a Prometheus as a trace: each step is what the configuration's queries answer for that time. It keeps one step.
 type asker struct {
 	ctx      context.Context
-	fetcher  controller.Fetcher
+	fetcher  wiring.Fetcher
 	config   config.PlannerConfig
 	found    discover.Input
 	step     time.Duration

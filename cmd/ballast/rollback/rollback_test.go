@@ -13,6 +13,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/plan"
 )
 
@@ -141,7 +142,7 @@ func TestRollbackRefusesFlagsThatContradictEachOther(t *testing.T) {
 // its people may write, with stage-eu on that server, too.
 func twins(fixed ...string) (plan.Plan, steer.Standing) {
 	p := fixture.Steered(nil)
-	in := cycle.RowsAsSecrets(p)
+	in := preview.RowsAsSecrets(p)
 	secrets := steer.Standing{Pins: plan.Pins{}, Fixed: map[string]bool{}, Secrets: &in}
 	for _, name := range fixed {
 		secrets.Fixed[name] = true

@@ -14,6 +14,7 @@ import (
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -49,7 +50,7 @@ func wayBack(doc plan.Document, secrets steer.Standing, then plan.Plan, at time.
 	now := *doc.Plan
 	in := secrets.Inputs(doc, at)
 	in.Rollback = &input.Rollback{Revision: then.Revision, Plan: &then}
-	way := cycle.PreviewRollback(in)
+	way := preview.PreviewRollback(in)
 	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{steer.ReplicasAhead(now), way.Replicas},
 		Moves: []cycle.Move{}, Sizes: way.Sizes, loads: map[string]string{}}
 	view := plan.NewView(now, way.Pins)
@@ -68,7 +69,7 @@ func wayBack(doc plan.Document, secrets steer.Standing, then plan.Plan, at time.
 }
 
 // tell says of a cluster what becomes of it that is at a replica now, and why where that is not what was then.
-func (d *difference) tell(name string, at int, way cycle.WayBack, secrets steer.Standing, then plan.Plan) {
+func (d *difference) tell(name string, at int, way preview.WayBack, secrets steer.Standing, then plan.Plan) {
 	to, was := way.Rows[name].Replica, then.Clusters[name]
 	differs := steer.Has(then.Clusters, name) && was.Replica != at
 	switch {

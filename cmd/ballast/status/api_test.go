@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/status/overview"
 	"ballast/planner/cycle"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -28,15 +29,15 @@ func showsWhatIsUnderWay(t *testing.T, s *fixture.Site) {
 	kept := store.New(store.Options{Client: s.Planner, Reader: s.Planner, Namespace: "argocd", Plan: "ballast-plan"})
 	fixture.MustDo(t, kept.WriteStatus(t.Context(), *said))
 	out, _ := works(t, s.Alice, "", "status", "-o", "json")
-	var got Overview
+	var got overview.Overview
 	fixture.MustDo(t, json.Unmarshal([]byte(out), &got))
-	want := &underWay{Mode: plan.ModeLive, Stage: plan.Moving, Since: p.Rollout.Since, Deadline: p.Rollout.Since.Add(10 * time.Minute), From: plan.Count{Replicas: 3, ControllerReplicas: 16},
+	want := &overview.UnderWay{Mode: plan.ModeLive, Stage: plan.Moving, Since: p.Rollout.Since, Deadline: p.Rollout.Since.Add(10 * time.Minute), From: plan.Count{Replicas: 3, ControllerReplicas: 16},
 		To: plan.Count{Replicas: 3, ControllerReplicas: 16}, Wave: 1, Waves: 2, Moves: []cycle.Move{{Cluster: "dev", From: 2, To: 0}}, After: 1, Waits: "replica 0 is not ready"}
 	if diff := cmp.Diff(want, got.Rollout); diff != "" {
 		t.Errorf("the rollout (-want +got):\n%s", diff)
 	}
 	two := map[string]string{"memory": "2Gi"}
-	wantPods := []podStatus{{Replica: 0, Name: fixture.ControllerName + "-0", Claimed: true, MemoryLimit: 2 << 30, Clusters: 2, Load: "0.51",
+	wantPods := []overview.PodStatus{{Replica: 0, Name: fixture.ControllerName + "-0", Claimed: true, MemoryLimit: 2 << 30, Clusters: 2, Load: "0.51",
 		Asked: plan.Resources{Requests: two, Limits: two}}} // the API server's default of a request is the limit
 	if diff := cmp.Diff(wantPods, got.Pods); diff != "" {
 		t.Errorf("the pods (-want +got):\n%s", diff)

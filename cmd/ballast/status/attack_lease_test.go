@@ -8,6 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/cmd/ballast/status/overview"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/config"
 	"ballast/planner/conflicts"
@@ -23,8 +24,8 @@ func TestALeaseOfTheYear10000IsShown(t *testing.T) {
 	lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, AcquireTime: &late, RenewTime: &late}}
 	lease.Annotations = map[string]string{conflicts.AnnotationPlan: "other/plan"}
 	v := &observation{now: now, lease: lease, config: config.Default(), state: steer.State{Document: plan.Document{Plan: &plan.Plan{}}}}
-	var s Overview
-	s.leads(v)
+	var s overview.Overview
+	v.leads(&s)
 	if s.Owner == nil || !s.Owner.Since.Equal(now) || !s.Renewed.Equal(last) { // nobody took it later than it was seen
 		t.Errorf("renewed %v, owner %+v", s.Renewed, s.Owner)
 	}

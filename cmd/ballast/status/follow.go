@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/status/overview"
 )
 
 // slowest is how long a follower waits in the end for an API server that does not answer.
@@ -17,7 +18,7 @@ const slowest = time.Minute
 
 // follower shows how things are, again and again.
 type follower struct {
-	look     func(context.Context) (Overview, error)
+	look     func(context.Context) (overview.Overview, error)
 	clock    clock.Clock
 	interval time.Duration
 	form     string
@@ -25,9 +26,9 @@ type follower struct {
 	notes    io.Writer   // what it could not see
 	screen   *say.Screen // nil: out is no terminal, and each change is written after the one before
 
-	shown  *Overview // what was written last
-	failed int       // looks in a row
-	told   string    // what of them was said
+	shown  *overview.Overview // what was written last
+	failed int                // looks in a row
+	told   string             // what of them was said
 }
 
 // follow looks until it is told to end. The first look has to succeed: rights or names that are wrong do not mend themselves.
@@ -46,7 +47,7 @@ func (f *follower) follow(ctx context.Context) error {
 }
 
 // takes shows what a look saw, or says that it failed; a look that ends with the person's patience is neither.
-func (f *follower) takes(ctx context.Context, s Overview, failed error) error {
+func (f *follower) takes(ctx context.Context, s overview.Overview, failed error) error {
 	switch {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // a person ended it, and that failed for it
@@ -75,7 +76,7 @@ func (f *follower) fails(err error) error {
 	said := fmt.Sprintf("not seen: %s", say.OneLine(err.Error()))
 	if f.screen != nil {
 		return f.draw(fmt.Sprintf("%s; this is as it was %s ago, and the next look is in %s",
-			said, say.Span(f.clock.Since(f.shown.now)), say.Span(f.pause())))
+			said, say.Span(f.clock.Since(f.shown.Now)), say.Span(f.pause())))
 	}
 	if said != f.told {
 		say.To(f.notes, "%s  %s; it is asked again, at most %s apart\n",
@@ -86,16 +87,16 @@ func (f *follower) fails(err error) error {
 }
 
 // shows writes a look, on a terminal always and elsewhere where it says something else than the one before.
-func (f *follower) shows(s Overview) error {
+func (f *follower) shows(s overview.Overview) error {
 	before, missed := f.shown, f.failed > 0
 	f.failed, f.told = 0, ""
 	if f.screen != nil {
 		f.shown = &s
 		return f.draw("")
 	}
-	same := before != nil && before.same(s)
+	same := before != nil && before.Same(s)
 	if missed {
-		say.To(f.notes, "%s  seen again\n", s.now.Format(time.TimeOnly))
+		say.To(f.notes, "%s  seen again\n", s.Now.Format(time.TimeOnly))
 	}
 	if same {
 		return nil
@@ -115,7 +116,7 @@ func (f *follower) heads(another bool) {
 	if another {
 		say.To(f.out, "\n")
 	}
-	say.To(f.out, "%s\n", f.shown.now.Format(time.RFC3339))
+	say.To(f.out, "%s\n", f.shown.Now.Format(time.RFC3339))
 }
 
 // draw shows what was seen last, as of now, under a line about it.

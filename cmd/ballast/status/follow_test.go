@@ -15,6 +15,7 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/status/overview"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -28,11 +29,11 @@ func followed(t *testing.T, form string, looks ...func(*fixture.World) error) (o
 	var o, n bytes.Buffer
 	next := 0
 	f := follower{clock: at, interval: 5 * time.Second, form: form, out: &o, notes: &n}
-	f.look = func(context.Context) (Overview, error) {
+	f.look = func(context.Context) (overview.Overview, error) {
 		w := fixture.QuietWorld()
 		if err := looks[next](w); err != nil {
 			next++
-			return Overview{}, err
+			return overview.Overview{}, err
 		}
 		next++
 		opts := &options{plan: "ballast-plan", config: "ballast-config", now: at.Now}
@@ -120,9 +121,9 @@ func TestTheFirstLookHasToSucceed(t *testing.T) {
 func TestAnInterruptEndsALookToo(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	f := follower{clock: clocktesting.NewFakeClock(fixture.Noon), interval: time.Second, form: say.AsTable, out: io.Discard, notes: io.Discard,
-		look: func(context.Context) (Overview, error) {
+		look: func(context.Context) (overview.Overview, error) {
 			interrupt()
-			return Overview{}, context.Canceled
+			return overview.Overview{}, context.Canceled
 		}}
 	if err := f.follow(ctx); err != nil {
 		t.Errorf("it ends with %v", err)
@@ -150,13 +151,13 @@ func TestWhatOnlyAgesIsTheSame(t *testing.T) {
 	w.Said.Conditions[3].Message += ", for longer"
 	w.Said.Unwell[0].Message += ", for longer"
 	after := look(t, w)
-	after.now = after.now.Add(time.Minute)
+	after.Now = after.Now.Add(time.Minute)
 	after.Slots.Slots[1].HeartbeatAge = "2m10s"
-	if !before.same(after) {
+	if !before.Same(after) {
 		t.Error("a look that is only later is another")
 	}
 	w.Said.Conditions[3].Reason = "Orphaned"
-	if before.same(look(t, w)) {
+	if before.Same(look(t, w)) {
 		t.Error("another reason is the same")
 	}
 }

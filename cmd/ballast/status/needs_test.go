@@ -47,7 +47,7 @@ func TestTheExitCodeSaysWhetherAPersonIsNeeded(t *testing.T) {
 			test.change(w)
 			s := look(t, w)
 			got, code := "", 0
-			if err := s.needed(); err != nil {
+			if err := s.Needed(); err != nil {
 				got, code = err.Error(), say.ExitCode(err)
 			}
 			want := 0

@@ -17,10 +17,10 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
 	"ballast/planner/conflicts"
-	"ballast/planner/controller"
+	"ballast/planner/controller/gather"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 	"ballast/planner/store"
@@ -35,9 +35,9 @@ type observation struct {
 	workload   discover.Workload
 	lease      *coordinationv1.Lease
 	known      discover.Known
-	records    []store.Record         // earlier plans, newest first
-	said       *status.Status         // nil: no leader said anything, or it may not be read
-	pods       *ownership.Controllers // nil: they could not be listed
+	records    []store.Record       // earlier plans, newest first
+	said       *status.Status       // nil: no leader said anything, or it may not be read
+	pods       *podlist.Controllers // nil: they could not be listed
 	neighbours []conflicts.Finding
 	unseen     []string // what may not be read
 	unread     []string // what could not be read for another reason
@@ -68,11 +68,11 @@ func (o *options) read(ctx context.Context, c client.Client) (*observation, erro
 	s.readConfig(ctx, c, o)
 	s.readLeaders(ctx, c)
 	var err error
-	if s.input, s.workload, err = controller.Look(ctx, c, s.config, s.known, s.state.Plan); err != nil {
+	if s.input, s.workload, err = gather.Look(ctx, c, s.config, s.known, s.state.Plan); err != nil {
 		return nil, connect.ExplainDenied(err, o.cluster.Namespace)
 	}
 	s.readLease(ctx, c)
-	pods, err := ownership.List(ctx, c, s.target(), s.workload.UID, s.now)
+	pods, err := podlist.List(ctx, c, s.target(), s.workload.UID, s.now)
 	if s.note("pods", err); err == nil {
 		s.pods = &pods
 	}

@@ -13,16 +13,7 @@ import (
 
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/say"
-	"ballast/cmd/ballast/steer"
-	"ballast/planner/conflicts"
-	"ballast/planner/cycle"
-	"ballast/planner/cycle/problem"
-	"ballast/planner/cycle/resize"
-	"ballast/planner/diff"
-	"ballast/planner/discover"
-	"ballast/planner/observed"
-	"ballast/planner/plan"
-	"ballast/planner/status"
+	"ballast/cmd/ballast/status/overview"
 )
 
 type options struct {
@@ -94,111 +85,6 @@ plans for the workload. In JSON these stand under "needs". A freeze, a rollout w
 	return cmd
 }
 
-// Overview is what is shown.
-type Overview struct {
-	Plan        *plan.Plan         `json:"plan,omitempty"`
-	PlanError   string             `json:"planError,omitempty"`
-	Reason      string             `json:"reason,omitempty"`
-	DecidedAt   string             `json:"decidedAt,omitempty"`
-	DecidedBy   string             `json:"decidedBy,omitempty"`
-	Leader      string             `json:"leader,omitempty"`
-	Renewed     time.Time          `json:"renewed,omitzero"`
-	LookedAt    time.Time          `json:"lookedAt,omitzero"` // when the leader said what follows
-	Conditions  []status.Condition `json:"conditions,omitempty"`
-	Owner       *conflicts.Owner   `json:"owner,omitempty"` // another installation, whose the target is
-	Paused      bool               `json:"paused,omitempty"`
-	PausedBy    string             `json:"pausedBy,omitempty"`
-	PausedWhy   string             `json:"pausedReason,omitempty"`
-	BreakGlass  bool               `json:"enforcementOff,omitempty"`
-	Tripped     string             `json:"tripped,omitempty"` // why ballast stopped itself
-	HeldUntil   time.Time          `json:"heldUntil,omitzero"`
-	RollbackTo  string             `json:"rollbackTo,omitempty"`
-	Cordons     []steer.Cordoned   `json:"cordons,omitempty"`
-	Rollout     *underWay          `json:"rollout,omitempty"`
-	Workload    discover.Workload  `json:"workload"`
-	Replicas    []plan.Replica     `json:"replicas,omitempty"`
-	Pods        []podStatus        `json:"pods,omitempty"`
-	Slots       *slotsStatus       `json:"slots,omitempty"`
-	Known       []status.Replica   `json:"known,omitempty"`     // what the leader knows of each replica
-	Elsewhere   []status.Elsewhere `json:"elsewhere,omitempty"` // clusters that are not where the plan has them, by the pods' own account
-	Unwell      []status.Unwell    `json:"unwell,omitempty"`
-	FailoverOff string             `json:"failoverHeld,omitempty"` // why nothing is done about them
-	Orphaned    []status.Fault     `json:"orphaned,omitempty"`
-	Doubled     []status.Fault     `json:"doubled,omitempty"`
-	Budget      *status.Budget     `json:"budget,omitempty"`
-	PutBack     *plan.PutBack      `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
-	Candidate   *status.Candidate  `json:"candidate,omitempty"`
-	Blocked     []resize.Blocked   `json:"blocked,omitempty"`
-	Omitted     int                `json:"omitted,omitempty"` // entries of what the leader said that had no room
-	Pins        plan.Pins          `json:"pins,omitempty"`
-	PinProblems []plan.PinProblem  `json:"pinProblems,omitempty"`
-	Drift       []diff.Step        `json:"drift,omitempty"`
-	Held        []string           `json:"held,omitempty"`
-	Decisions   []decision         `json:"decisions,omitempty"` // newest first
-	Needs       []string           `json:"needs,omitempty"`     // what waits for a person
-
-	Neighbours []conflicts.Finding `json:"neighbours,omitempty"`
-	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
-	Unread     []string            `json:"unread,omitempty"` // what could not be read for another reason
-	Problems   []problem.Problem   `json:"problems,omitempty"`
-
-	now      time.Time
-	seesPods bool
-}
-
-// underWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what
-// it waits for; empty where its stage has just begun, or the leader has not looked at it yet.
-type underWay struct {
-	Mode     string       `json:"mode"`
-	Stage    plan.Stage   `json:"stage"`
-	Since    time.Time    `json:"since"`
-	Deadline time.Time    `json:"deadline,omitzero"`
-	Late     bool         `json:"late,omitempty"`
-	From     plan.Count   `json:"from"`
-	To       plan.Count   `json:"to"`
-	Wave     int          `json:"wave,omitempty"`
-	Waves    int          `json:"waves,omitempty"`
-	Moves    []cycle.Move `json:"moves,omitempty"`
-	After    int          `json:"after,omitempty"` // clusters that move after this wave
-	Waits    string       `json:"waits,omitempty"`
-}
-
-// podStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where
-// it holds no slot of a Deployment.
-type podStatus struct {
-	Replica     int       `json:"replica"`
-	Name        string    `json:"name"`
-	Ready       bool      `json:"ready"`
-	Terminating bool      `json:"terminating,omitempty"`
-	Claimed     bool      `json:"claimed"`
-	Restarts    int       `json:"restarts"`
-	RestartedAt time.Time `json:"restartedAt,omitzero"`
-	OOMKilled   bool      `json:"oomKilled,omitempty"`   // its last end
-	MemoryLimit int64     `json:"memoryLimit,omitempty"` // bytes
-
-	Asked    plan.Resources  `json:"asked,omitzero"`   // by its spec
-	Has      plan.Resources  `json:"has,omitzero"`     // by its status; empty: the node has not said
-	Resize   observed.Resize `json:"resize,omitempty"` // where a change of its size is not done
-	Clusters int             `json:"clusters"`
-	Load     string          `json:"load"`
-}
-
-// slotsStatus is a Deployment's dynamic distribution. Unhealthy says that fewer slots are held than there are replicas.
-type slotsStatus struct {
-	Healthy   int          `json:"healthy"`
-	Of        int          `json:"of"`
-	Unhealthy bool         `json:"unhealthy"`
-	Slots     []slotStatus `json:"slots"`
-}
-
-type slotStatus struct {
-	Shard        int    `json:"shard"`
-	State        string `json:"state"`
-	Controller   string `json:"controller,omitempty"`
-	HeartbeatAge string `json:"heartbeatAge,omitempty"`
-	Unhealthy    bool   `json:"unhealthy,omitempty"` // its controller is silent, or gone
-}
-
 func (o *options) run(ctx context.Context, out, notes io.Writer) error {
 	if err := say.CheckForm(o.output); err != nil {
 		return err
@@ -210,10 +96,10 @@ func (o *options) run(ctx context.Context, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
-	look := func(ctx context.Context) (Overview, error) {
+	look := func(ctx context.Context) (overview.Overview, error) {
 		seen, err := o.read(ctx, c)
 		if err != nil {
-			return Overview{}, err
+			return overview.Overview{}, err
 		}
 		return seen.overview(), nil
 	}
@@ -229,5 +115,5 @@ func (o *options) run(ctx context.Context, out, notes io.Writer) error {
 	if err := say.Print(o.output, out, &s); err != nil {
 		return err
 	}
-	return s.needed()
+	return s.Needed()
 }

@@ -25,6 +25,7 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/status/overview"
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/problem"
@@ -267,7 +268,7 @@ func TestStatusEndsAsItDidBefore(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var table bytes.Buffer
-	fixture.MustDo(t, (&Overview{PlanError: "the plan does not match its digest annotation"}).WriteTable(&table))
+	fixture.MustDo(t, (&overview.Overview{PlanError: "the plan does not match its digest annotation"}).WriteTable(&table))
 	if want := "There is no plan in force. the plan does not match its digest annotation\n"; table.String() != want {
 		t.Errorf("without a plan it prints %q, want %q", table.String(), want)
 	}
@@ -299,7 +300,7 @@ func TestSpansAreShort(t *testing.T) {
 }
 
 // look is what status says of a world.
-func look(t *testing.T, w *fixture.World) Overview {
+func look(t *testing.T, w *fixture.World) overview.Overview {
 	t.Helper()
 	o := &options{cluster: connect.Options{Namespace: "argocd"}, plan: "ballast-plan", config: "ballast-config", now: func() time.Time { return fixture.Noon }}
 	seen, err := o.read(t.Context(), w.Client(t))
@@ -308,5 +309,5 @@ func look(t *testing.T, w *fixture.World) Overview {
 }
 
 func TestWhateverStatusPrintsIsHarmless(t *testing.T) {
-	fixture.Harmless(t, map[string]func() say.Result{"status": func() say.Result { return &Overview{now: fixture.Noon, seesPods: true} }})
+	fixture.Harmless(t, map[string]func() say.Result{"status": func() say.Result { return &overview.Overview{Now: fixture.Noon, SeesPods: true} }})
 }

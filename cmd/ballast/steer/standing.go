@@ -15,11 +15,13 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
-	"ballast/planner/cycle"
 	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
+	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
@@ -76,7 +78,7 @@ func (s Standing) Inputs(doc plan.Document, now time.Time) input.Inputs {
 		in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 		return in
 	}
-	in.Discovered, in.Pins = cycle.RowsAsSecrets(*doc.Plan), maps.Clone(in.Pins)
+	in.Discovered, in.Pins = preview.RowsAsSecrets(*doc.Plan), maps.Clone(in.Pins)
 	for i, secret := range in.Discovered.Secrets {
 		in.Discovered.Secrets[i].Immutable = s.Fixed[secret.Name]
 		if _, pinned := in.Pins[secret.Name]; !pinned && doc.Plan.Clusters[secret.Name].Pinned {
@@ -101,7 +103,7 @@ func (m *PlanMap) StandsWhere(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil || s.Unseen != "" {
 		return s, err
 	}
-	_, w, err := discover.FindTarget(ctx, m, doc.Plan.Target, doc.Plan)
+	_, w, err := workload.FindTarget(ctx, m, doc.Plan.Target, doc.Plan)
 	if apierrors.IsForbidden(err) {
 		s.Unseen = "the workload's settings, by which Argo CD has a cluster without a shard on a replica: list on statefulsets or deployments is needed"
 		return s, nil
@@ -119,7 +121,7 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil {
 		return Standing{}, discover.Input{}, err
 	}
-	all, err := discover.ReadInput(ctx, m, m.Key.Namespace, argos, discover.Known{})
+	all, err := secrets.ReadInput(ctx, m, m.Key.Namespace, argos, discover.Known{})
 	if apierrors.IsForbidden(err) {
 		say.To(notes, "note: without the right to list Secrets and read Argo CD's settings, clusters whose Secret is immutable, unmanaged or not selected "+
 			"are not known, and counted as any other\n")
@@ -139,7 +141,7 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	ours := all
 	groups := settings.Partition.LabelKeys()
 	if selector.String() != argos.String() || len(groups) > 0 {
-		if ours, err = discover.ReadInput(ctx, m, m.Key.Namespace, selector, discover.Known{}, groups...); err != nil {
+		if ours, err = secrets.ReadInput(ctx, m, m.Key.Namespace, selector, discover.Known{}, groups...); err != nil {
 			return Standing{}, all, err
 		}
 	}
@@ -169,7 +171,7 @@ func withOthers(ours, all discover.Input, p *plan.Plan) *discover.Input {
 		s.Immutable = true
 		add(s)
 	}
-	for _, s := range cycle.RowsAsSecrets(*p).Secrets {
+	for _, s := range preview.RowsAsSecrets(*p).Secrets {
 		add(s)
 	}
 	return &ours

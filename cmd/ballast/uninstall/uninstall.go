@@ -26,6 +26,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
+	"ballast/planner/discover/workload"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 	"ballast/planner/status"
@@ -203,7 +204,7 @@ func (o *options) target(ctx context.Context, c client.Client) (target plan.Targ
 			"delete ConfigMap %q, and run uninstall again",
 			want.Namespace, o.cluster.Namespace, o.plan)
 	}
-	if target, w, err = discover.FindTarget(ctx, c, want, doc.Plan); err != nil {
+	if target, w, err = workload.FindTarget(ctx, c, want, doc.Plan); err != nil {
 		return target, w, false, err
 	}
 	o.sizes = sizesLeft(doc.Plan, w)
@@ -289,7 +290,7 @@ func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Tar
 	defer cancel()
 	applier := apply.New(apply.Options{Client: c, Reader: c})
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		_, w, err := discover.FindTarget(ctx, c, target, nil)
+		_, w, err := workload.FindTarget(ctx, c, target, nil)
 		if err != nil {
 			return false, err
 		}

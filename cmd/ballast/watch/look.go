@@ -17,9 +17,13 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/planner/discover"
+	"ballast/planner/discover/secrets"
+	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
@@ -64,7 +68,7 @@ type watcher struct {
 	reader       client.Reader
 	namespace    string
 	clock        clock.Clock
-	scraper      *ownership.Scraper
+	scraper      *scrape.Scraper
 	proxy        *proxy // nil: pods are asked at their own addresses
 	applications *nudge.Nudger
 	selects      selects
@@ -77,13 +81,13 @@ type watcher struct {
 const listedFor = 2 * time.Minute
 
 func (w *watcher) look(ctx context.Context) (*look, error) {
-	_, workload, err := discover.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
+	_, workload, err := workload.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
 	if err != nil {
 		return nil, err
 	}
 	now := w.clock.Now().UTC()
 	target := plan.Target{Kind: workload.Kind, Namespace: workload.Namespace, Name: workload.Name, Container: workload.Container}
-	pods, err := ownership.List(ctx, w.reader, target, workload.UID, now)
+	pods, err := podlist.List(ctx, w.reader, target, workload.UID, now)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +104,7 @@ func (w *watcher) look(ctx context.Context) (*look, error) {
 }
 
 // fleet is every cluster that is known of: by its Secret, where those may be read, else by what pods show and Applications name.
-func (w *watcher) fleet(ctx context.Context, reports []ownership.PodReport, l *look) (fleet discover.Fleet, count ownership.Applications) {
+func (w *watcher) fleet(ctx context.Context, reports []scrape.PodReport, l *look) (fleet discover.Fleet, count ownership.Applications) {
 	in, doubt, err := w.secrets(ctx, l.At)
 	switch {
 	case err == nil:
@@ -132,12 +136,12 @@ func (w *watcher) secrets(ctx context.Context, now time.Time) (in discover.Input
 	if err != nil {
 		return discover.Input{}, "", err
 	}
-	in, err = discover.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
+	in, err = secrets.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
 	return in, doubt, err
 }
 
 // shown is the fleet as pods and Applications name it, by servers.
-func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *look) discover.Fleet {
+func (w *watcher) shown(ctx context.Context, reports []scrape.PodReport, l *look) discover.Fleet {
 	applications, err := w.applications.Destinations(ctx, w.namespace, listedFor)
 	if err != nil {
 		var forbidden *nudge.ForbiddenError
@@ -154,7 +158,7 @@ const patience = 5 * time.Minute
 
 // judge works out who owns what.
 func (l *look) judge(
-	m recalled, pods ownership.Controllers, reports []ownership.PodReport, seen ownership.Observation, w discover.Workload, now time.Time,
+	m recalled, pods podlist.Controllers, reports []scrape.PodReport, seen ownership.Observation, w discover.Workload, now time.Time,
 ) {
 	// The replica that had a cluster last is the one that it is missed of: no plan is asked.
 	intended := func(cluster string) (int, bool) {
@@ -167,7 +171,7 @@ func (l *look) judge(
 	rolling := w.ObservedGeneration < w.Generation || w.UpdatedReplicas < min(w.Replicas, w.CurrentReplicas)
 	var sick failover.Verdict
 	sick, l.memory.replicas = failover.Judge(
-		failover.Fleet{Known: true, Replicas: w.Replicas, Dynamic: pods.Dynamic, Rolling: rolling, Pods: ownership.Pods(reports)},
+		failover.Fleet{Known: true, Replicas: w.Replicas, Dynamic: pods.Dynamic, Rolling: rolling, Pods: scrape.Pods(reports)},
 		failover.Options{After: patience, Interval: time.Minute}, now, m.replicas)
 	l.Unwell = sick.Sick
 	l.memory.begun = cmp.Or(m.begun, now)

@@ -11,7 +11,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/discover"
 	"ballast/planner/nudge"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 )
@@ -32,7 +32,7 @@ const (
 )
 
 // take adds what pods and Applications name now. What it leaves out is said in trouble.
-func (s servers) take(reports []ownership.PodReport, applications []nudge.Destination, now time.Time) (trouble []string) {
+func (s servers) take(reports []scrape.PodReport, applications []nudge.Destination, now time.Time) (trouble []string) {
 	nowhere := notFound(reports)
 	for _, r := range reports {
 		for server, shown := range r.Servers {
@@ -96,7 +96,7 @@ func (s servers) fleet() (fleet discover.Fleet) {
 
 // notFound are the servers that Argo CD finds no cluster by: before 3.0.6 every pod shows the Applications that name such a one, and
 // none reads it. Of several owners of a cluster one at least does.
-func notFound(reports []ownership.PodReport) map[string]bool {
+func notFound(reports []scrape.PodReport) map[string]bool {
 	holders, read := map[string]int{}, map[string]bool{}
 	for _, r := range reports {
 		for server, shown := range r.Servers {

@@ -16,17 +16,19 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
 
 // shows is a pod's report: of the servers that it reads, and of those that it shows an Application of.
-func shows(reads []string, names ...string) ownership.PodReport {
-	r := ownership.PodReport{Servers: map[string]ownership.ServerReport{}}
+func shows(reads []string, names ...string) scrape.PodReport {
+	r := scrape.PodReport{Servers: map[string]scrape.ServerReport{}}
 	for _, s := range names {
-		r.Servers[s] = ownership.ServerReport{Apps: 1}
+		r.Servers[s] = scrape.ServerReport{Apps: 1}
 	}
 	for _, s := range reads {
-		r.Servers[s] = ownership.ServerReport{Apps: r.Servers[s].Apps, Cached: true}
+		r.Servers[s] = scrape.ServerReport{Apps: r.Servers[s].Apps, Cached: true}
 	}
 	return r
 }
@@ -38,9 +40,9 @@ func TestWhichServersAreClusters(t *testing.T) {
 		}
 		return all
 	}
-	pods := func(all ...ownership.PodReport) []ownership.PodReport { return all }
+	pods := func(all ...scrape.PodReport) []scrape.PodReport { return all }
 	for name, test := range map[string]struct {
-		reports      []ownership.PodReport
+		reports      []scrape.PodReport
 		applications []nudge.Destination
 		before       []string
 		want         []string
@@ -141,10 +143,10 @@ func TestAFullWatchTakesLittle(t *testing.T) {
 			applications, count[server] = append(applications, nudge.Destination{Server: server}), 1
 		}
 		pod.SampledAt = now
-		reports := []ownership.PodReport{pod}
+		reports := []scrape.PodReport{pod}
 		last := l.memory
 		l = &look{At: now, Trouble: s.take(reports, applications, now)}
-		l.judge(last, ownership.Controllers{}, reports, ownership.Join(reports, s.fleet(), count), discover.Workload{}, now)
+		l.judge(last, podlist.Controllers{}, reports, ownership.Join(reports, s.fleet(), count), discover.Workload{}, now)
 	}
 	lines := l.lines()
 	took := int64(heap()) - int64(before)

@@ -17,7 +17,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/serve"
 	"ballast/planner/nudge"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 )
 
 const (
@@ -165,14 +165,14 @@ func (o *options) watcher() (*watcher, error) {
 	}
 	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: servers{},
 		selects: selects{asked: asked, installed: o.installed}}
-	scrape := ownership.ScrapeOptions{}
+	how := scrape.Options{}
 	if o.via == viaAPIServer {
 		if w.proxy, err = newProxy(cfg, o.cluster.Namespace); err != nil {
 			return nil, err
 		}
-		scrape.Client = &http.Client{Transport: w.proxy}
+		how.Client = &http.Client{Transport: w.proxy}
 	}
-	w.scraper = ownership.NewScraper(scrape)
+	w.scraper = scrape.NewScraper(how)
 	w.applications = nudge.New(nudge.Options{Client: c, Reader: c, Clock: w.clock})
 	return w, nil
 }

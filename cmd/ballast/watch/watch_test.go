@@ -31,7 +31,8 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
 	"ballast/planner/nudge"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 )
 
 // pod is a controller's pod that shows what it is told to.
@@ -255,10 +256,10 @@ func TestPodsAreAskedThroughTheAPIServer(t *testing.T) {
 	defer server.Close()
 	p, err := newProxy(&rest.Config{Host: server.URL + "/behind", BearerToken: "hers"}, "argocd")
 	fixture.MustDo(t, err)
-	pods := []ownership.Controller{{Address: "10.0.0.7:8082", Running: true}, {Address: "10.0.0.9:8082", Running: true}}
+	pods := []podlist.Controller{{Address: "10.0.0.7:8082", Running: true}, {Address: "10.0.0.9:8082", Running: true}}
 	pods[0].Name, pods[1].Name = "controller-0", "controller-1"
 	p.knows(pods[:1])
-	got := ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: p}}).Scrape(t.Context(), pods, time.Now)
+	got := scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: p}}).Scrape(t.Context(), pods, time.Now)
 	if diff := cmp.Diff([]string{"Bearer hers /behind/api/v1/namespaces/argocd/pods/controller-0:8082/proxy/metrics"}, asked); diff != "" {
 		t.Errorf("asked is (-want +got):\n%s", diff)
 	}

@@ -12,8 +12,10 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
+	"ballast/planner/discover/secrets"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/page"
+	"ballast/planner/page/chart"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 	"ballast/planner/store"
@@ -50,7 +52,7 @@ func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 		return f, err
 	}
 	f.Document, f.Pins = stands.Document, stands.Document.Pins
-	f.Decided = page.Decided{At: stands.Meta.DecidedAt, By: stands.Meta.DecidedBy, Reason: stands.Meta.Reason}
+	f.Decided = chart.Decided{At: stands.Meta.DecidedAt, By: stands.Meta.DecidedBy, Reason: stands.Meta.Reason}
 	if cm := stands.ConfigMap(); cm != nil {
 		f.Pause = page.Pause{By: cm.Annotations[plan.AnnotationPausedBy], Why: cm.Annotations[plan.AnnotationPausedReason]}
 	}
@@ -68,7 +70,7 @@ func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 	saved, _ := memory.OfSaved(history.Parts) // what cannot be read of it only means that fewer Secrets are known
 	note("cluster Secrets", s.clusters(ctx, c, saved.Known, &f))
 	if p := f.Document.Plan; p != nil {
-		pods, err := ownership.List(ctx, s.Live, p.Target, "", f.Now)
+		pods, err := podlist.List(ctx, s.Live, p.Target, "", f.Now)
 		note("the application-controller's pods", err)
 		for _, pod := range pods.Pods {
 			f.Pods = append(f.Pods, pod.Pod)
@@ -83,7 +85,7 @@ func (s *Source) clusters(ctx context.Context, c config.PlannerConfig, known dis
 	if err != nil {
 		return err
 	}
-	in, err := discover.ReadInput(ctx, s.Secrets, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
+	in, err := secrets.ReadInput(ctx, s.Secrets, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
 	if err != nil {
 		return err
 	}
@@ -103,10 +105,10 @@ func (s *Source) clusters(ctx context.Context, c config.PlannerConfig, known dis
 }
 
 // kept are the plans of the history, with the one in force before them, which the history has a little later.
-func (s *Source) kept(records []store.Record, f page.Fleet) []page.Kept {
-	var list []page.Kept
+func (s *Source) kept(records []store.Record, f page.Fleet) []chart.Kept {
+	var list []chart.Kept
 	if p := f.Document.Plan; p != nil && (len(records) == 0 || records[0].Revision < p.Revision) {
-		list = append(list, page.Kept{Plan: *p, Decided: f.Decided})
+		list = append(list, chart.Kept{Plan: *p, Decided: f.Decided})
 	}
 	decoded := map[string]plan.Plan{}
 	for _, r := range records {
@@ -119,7 +121,7 @@ func (s *Source) kept(records []store.Record, f page.Fleet) []page.Kept {
 			}
 		}
 		decoded[digest] = p
-		list = append(list, page.Kept{Plan: p, Decided: page.Decided{At: r.Meta.DecidedAt, By: r.Meta.DecidedBy, Reason: r.Meta.Reason}})
+		list = append(list, chart.Kept{Plan: p, Decided: chart.Decided{At: r.Meta.DecidedAt, By: r.Meta.DecidedBy, Reason: r.Meta.Reason}})
 	}
 	s.plans = decoded
 	return list

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -22,19 +23,19 @@ import (
 
 // Answer is what would be.
 type Answer struct {
-	Supposed []string        `json:"supposed"`
-	Now      Stand           `json:"now"`
-	Without  Stand           `json:"without"` // where the fleet comes to rest without what is supposed
-	With     Stand           `json:"with"`
-	Arrived  []Place         `json:"arrived,omitempty"` // clusters that are added, where they come first
-	Moves    []cycle.Move    `json:"moves,omitempty"`   // of what is there already, and of what came
-	Lost     *Loss           `json:"lost,omitempty"`
-	Line     *cycle.Line     `json:"line,omitempty"` // what a replica may carry, or is known to, before a loss
-	Cost     Cost            `json:"cost"`
-	Ahead    *cycle.Forecast `json:"ahead,omitempty"`
-	Verdict  string          `json:"verdict"`            // of the evaluation, at rest
-	Problems []Problem       `json:"problems,omitempty"` // that the fleet does not have now
-	Fit      Fit             `json:"fit"`
+	Supposed []string          `json:"supposed"`
+	Now      Stand             `json:"now"`
+	Without  Stand             `json:"without"` // where the fleet comes to rest without what is supposed
+	With     Stand             `json:"with"`
+	Arrived  []Place           `json:"arrived,omitempty"` // clusters that are added, where they come first
+	Moves    []cycle.Move      `json:"moves,omitempty"`   // of what is there already, and of what came
+	Lost     *Loss             `json:"lost,omitempty"`
+	Line     *cycle.Line       `json:"line,omitempty"` // what a replica may carry, or is known to, before a loss
+	Cost     Cost              `json:"cost"`
+	Ahead    *preview.Forecast `json:"ahead,omitempty"`
+	Verdict  string            `json:"verdict"`            // of the evaluation, at rest
+	Problems []Problem         `json:"problems,omitempty"` // that the fleet does not have now
+	Fit      Fit               `json:"fit"`
 
 	loads map[string]string // of what moves, as people read them
 	in    input.Inputs
@@ -256,7 +257,7 @@ func (a *Answer) foresee(with rest) {
 	can := *out.Candidate
 	can.Moves, can.Replicas = a.Moves, with.last.Now
 	out.Candidate = &can
-	a.Ahead = cycle.Foresee(a.in, out)
+	a.Ahead = preview.Foresee(a.in, out)
 }
 
 // lose takes replicas away from the fleet at rest, which changes nothing but where their clusters go.
@@ -282,7 +283,7 @@ func (a *Answer) lose(with rest, lost []int) error {
 			in.InForce.Clusters[cl.Shard.ID] = row
 		}
 	}
-	at := cycle.PreviewLoss(in, lost, 0)
+	at := preview.PreviewLoss(in, lost, 0)
 	a.Lost = &Loss{AtOnce: at.FailedOver}
 	moved, notes := failedOver(in, lost)
 	a.Lost.Later, a.Lost.Notes = len(moved)-at.FailedOver, notes
@@ -306,7 +307,7 @@ func (a *Answer) lose(with rest, lost []int) error {
 func failedOver(in input.Inputs, lost []int) (moved map[string]int, notes []failover.Note) {
 	moved, in.InForce = map[string]int{}, clone(in.InForce)
 	for range lost {
-		e := cycle.PreviewLoss(in, lost, math.MaxInt)
+		e := preview.PreviewLoss(in, lost, math.MaxInt)
 		notes = slices.DeleteFunc(e.Notes, func(n failover.Note) bool { return n.Kind == failover.HourWaits })
 		for name, to := range e.Moves {
 			moved[name] = to

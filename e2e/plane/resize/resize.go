@@ -27,7 +27,8 @@ import (
 // Resizer plays the nodes' part in changes of a pod's size: it gives a pod what it asks for where the node has room
 // (PodResizeInProgress, then done), puts it off while other pods have the room (PodResizePending, Deferred), and refuses
 // what the node never has (PodResizePending, Infeasible), by the node's allocatable: the API server asks for no more itself.
-// A node annotated plane.ballast/resizes=refused refuses every change, as a kubelet with a static CPU manager does. The resizer
+// A node annotated plane.ballast/resizes=refused refuses every change, as a kubelet with a static CPU manager does. A memory limit
+// below a pod's plane.ballast/memory-in-use is not made (PodResizeInProgress, Error) until that is less. The resizer
 // writes the status of simulated pods; those with a process have it from their kubelet, which asks here.
 type Resizer struct {
 	Options
@@ -51,6 +52,9 @@ type Grant struct {
 
 // resizesAnnotation on a node says what it does with changes of its pods' sizes.
 const resizesAnnotation = "plane.ballast/resizes"
+
+// inUseAnnotation on a pod says how much memory its containers use.
+const inUseAnnotation = "plane.ballast/memory-in-use"
 
 // actuation is how long a container takes to have what its node has set aside for it.
 const actuation = 200 * time.Millisecond
@@ -181,7 +185,9 @@ func (r *Resizer) answer(pod *corev1.Pod, node *corev1.Node) Grant {
 	case equality.Semantic.DeepEqual(g.has, asks):
 		g.allocated, g.condition = asks, nil
 	case inProgress(g.condition) && equality.Semantic.DeepEqual(g.allocated, asks):
-		g.has, g.condition = asks, nil
+		if g.condition = inUse(pod); g.condition == nil {
+			g.has = asks
+		}
 	case refuses(node):
 		g.condition = pending(corev1.PodReasonInfeasible, "Resize is infeasible for Pods alongside CPU Manager static policy")
 	default:
@@ -226,6 +232,20 @@ func pending(reason, format string, args ...any) *corev1.PodCondition {
 }
 
 func inProgress(c *corev1.PodCondition) bool { return c != nil && c.Type == corev1.PodResizeInProgress }
+
+// inUse is a node's answer to a memory limit below what a pod uses, in a kubelet's words; nil where it uses less.
+func inUse(pod *corev1.Pod) *corev1.PodCondition {
+	used, err := resource.ParseQuantity(pod.Annotations[inUseAnnotation])
+	limit := corev1.ResourceList{}
+	for _, has := range requirements(pod) {
+		add(limit, has.Limits)
+	}
+	if most, limited := limit[corev1.ResourceMemory]; err != nil || !limited || used.Cmp(most) <= 0 {
+		return nil
+	}
+	return &corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue, Reason: corev1.PodReasonError,
+		Message: fmt.Sprintf("attempting to set pod memory limit (%d) below current usage (%d)", limit.Memory().Value(), used.Value())}
+}
 
 // Of is what a pod has; a pod that was not seen yet has what it asks for.
 func (r *Resizer) Of(pod *corev1.Pod) Grant {

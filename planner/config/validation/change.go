@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/change"
+	"ballast/planner/change/maintenance"
 	"ballast/planner/config"
 	"ballast/planner/size"
 )
@@ -84,7 +85,7 @@ func validateTiming(t config.Timing, p *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.TooMany(at, len(t.Windows), mostWindows))
 	}
 	for i, w := range t.Windows {
-		if _, err := change.ParseWindow(w.Begin, w.End, w.TimeZone, w.Weekdays); err != nil {
+		if _, err := maintenance.Parse(w.Begin, w.End, w.TimeZone, w.Weekdays); err != nil {
 			errs = append(errs, field.Invalid(at.Index(i), field.OmitValueType{}, err.Error()))
 		}
 	}

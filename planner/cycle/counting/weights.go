@@ -15,6 +15,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/plan"
 	"ballast/planner/size"
+	"ballast/planner/size/weights"
 )
 
 // countFor is how much more load fewer replicas must be enough for: a load beside a step would open and close a replica for ever.
@@ -46,7 +47,7 @@ func (w growth) weigh(g *ground.Ground) {
 		return // no configuration is like that
 	}
 	start := w.startOf(g, p.load, intervals)
-	f := size.Fleet{Replicas: start.Replicas, Capacity: start.Load / float64(start.Replicas), Now: division.SettledReplicas(g.Next), Load: p.load,
+	f := weights.Fleet{Replicas: start.Replicas, Capacity: start.Load / float64(start.Replicas), Now: division.SettledReplicas(g.Next), Load: p.load,
 		Heaviest: p.heaviest, Min: p.bounds.MinReplicas, Max: p.bounds.MaxReplicas, Hysteresis: countFor, FullestOf: p.fullest, Intervals: intervals}
 	if node := reading.NodeCap(w.In); len(in.Size.All()) > 0 && len(node) > 0 {
 		f.Request = func(replicas int, spare float64) float64 { return w.ofNode(g, p, replicas, spare) }
@@ -71,7 +72,7 @@ func MostLoad(of *outcome.Counts, capacity plan.Load) float64 {
 // startOf is where growth counts from: what stands when the fleet is taken over. With weights or a capacity that are new, each of those
 // replicas carries that capacity. Where the history is lost, loads are in another unit or an interval was edited, what the weights asked
 // for last, and what the fleet makes then: no number may leap by that, nor grow by what a pin asked for.
-func (w growth) startOf(g *ground.Ground, load float64, in size.Intervals) memory.Start {
+func (w growth) startOf(g *ground.Ground, load float64, in weights.Intervals) memory.Start {
 	capacity, m := 0.0, w.In.Memory
 	if configured := w.In.Config.Partition.Capacity; configured != nil {
 		capacity = configured.Float()

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle/memory"
@@ -16,6 +16,7 @@ import (
 	"ballast/planner/installation"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/size/inputs"
@@ -65,14 +66,14 @@ type Observed struct {
 	Known    bool                  `json:"known,omitempty"`
 	Dynamic  bool                  `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
 	Pods     []observed.Pod        `json:"pods,omitempty"`
-	Slots    []ownership.Slot      `json:"slots,omitempty"` // of a Deployment's dynamic distribution
+	Slots    []podlist.Slot        `json:"slots,omitempty"` // of a Deployment's dynamic distribution
 	Reported ownership.Observation `json:"reported,omitzero"`
 	Work     map[int]ServerWork    `json:"work,omitempty"` // reconciliations so far, by replica
 	Trouble  []string              `json:"trouble,omitempty"`
 }
 
 // ServerWork is what a replica did for each cluster, by server URL.
-type ServerWork map[string]change.Work
+type ServerWork map[string]harm.Work
 
 // Rollback is a person's wish for an earlier plan. Plan is nil where the history has none of that revision; Problem
 // says so.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/sim"
 )
 
@@ -25,7 +26,7 @@ func TestWhatLimitsChangesIsSmall(t *testing.T) {
 	for i := range 24 * 60 {
 		m.Changes.Ledger = m.Changes.Ledger.Add(sim.Epoch.Add(time.Duration(i)*time.Minute), change.Causes()[i%6], i%7)
 	}
-	m.Changes.Trip, m.Changes.TripTold = &change.Trip{At: sim.Epoch, Reason: change.Slowed, Why: "it did"}, true
+	m.Changes.Trip, m.Changes.TripTold = &harm.Trip{At: sim.Epoch, Reason: harm.Slowed, Why: "it did"}, true
 	parts, stale := m.Parts(nil)
 	if n := len(parts[partLimits]); n > 16<<10 || len(stale) > 0 {
 		t.Errorf("%d bytes, want a few thousand; stale: %v", n, stale)

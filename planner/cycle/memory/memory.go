@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
@@ -46,7 +47,7 @@ type limitsMemory struct {
 	Ledger   change.Ledger    `json:"ledger,omitempty"`
 	Cause    change.Cause     `json:"cause,omitempty"`
 	Counted  time.Time        `json:"counted,omitzero"`
-	Trip     *change.Trip     `json:"trip,omitempty"`
+	Trip     *harm.Trip       `json:"trip,omitempty"`
 	TripTold bool             `json:"tripTold,omitempty"`
 	Failover failover.Last    `json:"failover,omitzero"`
 	HoldOff  time.Time        `json:"HoldOffFor,omitzero"`
@@ -56,7 +57,7 @@ type limitsMemory struct {
 	Pin      time.Time        `json:"pinFailed,omitzero"`
 	Rebased  time.Time        `json:"rebased,omitzero"`
 	Refused  time.Time        `json:"refused,omitzero"`
-	Failures change.Failures  `json:"failures,omitempty"`
+	Failures harm.Failures    `json:"failures,omitempty"`
 	Heaviest Heaviest         `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings `json:"savings,omitzero"`
 	Spare    Spare            `json:"spare,omitzero"`
@@ -237,12 +238,12 @@ type Changes struct {
 	Stopped   time.Time            `json:"stopped,omitzero"`   // when the fleet restarted for a Secret's pin last
 	Restarted time.Time            `json:"restarted,omitzero"` // when a rollout that restarts the fleet began last, whatever its cause
 	Looked    time.Time            `json:"looked,omitzero"`    // when pods were seen last: Restarted lacks no restart of before
-	Failures  change.Failures      `json:"failures,omitempty"` // rollouts that failed
+	Failures  harm.Failures        `json:"failures,omitempty"` // rollouts that failed
 	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
-	Began     change.Signs         `json:"began,omitzero"`     // what was seen when the present wave began
-	Watch     change.Watch         `json:"watch,omitzero"`     // waves that still answer for what follows
+	Began     harm.Signs           `json:"began,omitzero"`     // what was seen when the present wave began
+	Watch     harm.Watch           `json:"watch,omitzero"`     // waves that still answer for what follows
 	Blocked   map[string]time.Time `json:"blocked,omitempty"`  // what keeps moves that level from beginning, and since when
-	Trip      *change.Trip         `json:"trip,omitempty"`     // why ballast stopped itself
+	Trip      *harm.Trip           `json:"trip,omitempty"`     // why ballast stopped itself
 	TripTold  bool                 `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
 	Replicas  failover.Memory      `json:"replicas,omitzero"`
 	Failover  failover.Last        `json:"failover,omitzero"`

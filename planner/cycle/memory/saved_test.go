@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/sim"
@@ -16,7 +17,7 @@ import (
 func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	changes := Changes{
 		Target: map[string]int{"c001": 2}, Cause: change.Drain, Ledger: change.Ledger{{At: sim.Epoch, Moves: 3, Cause: change.Drain}},
-		Trip: &change.Trip{At: sim.Epoch, Reason: change.Orphaned, Why: "c001 has no owner"}, Failover: failover.Last{Replica: 1, At: sim.Epoch},
+		Trip: &harm.Trip{At: sim.Epoch, Reason: harm.Orphaned, Why: "c001 has no owner"}, Failover: failover.Last{Replica: 1, At: sim.Epoch},
 	}
 	changes.Ownership.Lost = map[string]time.Time{"c001": sim.Epoch}
 	whole := Memory{Changes: changes, HoldOff: sim.Epoch}

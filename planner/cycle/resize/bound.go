@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -51,7 +52,7 @@ func (e Evidence) Bound(p plan.Plan) {
 func cut(list map[string]string, name string, most resource.Quantity) {
 	if text, is := list[name]; is {
 		if q, err := size.ParseQuantity(text); err == nil && q.Cmp(most) > 0 {
-			list[name] = sizeText(name, most)
+			list[name] = quantity.Text(name, most)
 		}
 	}
 }
@@ -78,7 +79,7 @@ func (e Evidence) stands(name string) (most resource.Quantity) {
 		}
 	}
 	for _, r := range all {
-		q := quantitiesOf(r)
+		q := quantity.Of(r)
 		most = greater(greater(most, q.Requests[name]), q.Limits[name])
 	}
 	return most
@@ -88,7 +89,7 @@ func (e Evidence) stands(name string) (most resource.Quantity) {
 func (e Evidence) mostLimit(name string, request resource.Quantity) (resource.Quantity, bool) {
 	most := request
 	for _, found := range []*plan.Resources{e.Template, e.Memory.Found} {
-		was := quantitiesOf(found)
+		was := quantity.Of(found)
 		limit, had := was.Limits[name], was.Requests[name]
 		if q := size.Limit(&limit, &had, request, e.Size.Headrooms()[name]); q != nil {
 			most = greater(most, size.Whole(name, *q))

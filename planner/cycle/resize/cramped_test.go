@@ -10,6 +10,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize/wish"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
@@ -49,7 +50,7 @@ func TestACrampedReplicaIsRememberedUntilClustersHaveLeft(t *testing.T) {
 	f.Plan.Rollout, f.Givers, f.Leavers = nil, nil, nil
 	f.run(10, 10)
 	is("once they have left", map[int]memory.Cramped{1: {Left: left}})
-	f.Now = left.Add(leftFor - 2*time.Minute)
+	f.Now = left.Add(wish.LeftFor - 2*time.Minute)
 	f.run(10, 10)
 	is("for a day", map[int]memory.Cramped{1: {Left: left}})
 	f.run(10, 10)
@@ -84,11 +85,11 @@ func TestALookThatSaysNothingKeepsTheTime(t *testing.T) {
 func TestWhatRulesLetFallLateLeavesOnce(t *testing.T) {
 	f := infeasible(t)
 	f.Size.MoveAway = &config.MoveAway{After: config.Duration(time.Hour)}
-	if got := f.leftFor(); got != 24*time.Hour {
+	if got := wish.LeavesFor(f.Question); got != 24*time.Hour {
 		t.Errorf("without a delay %s", got)
 	}
 	f.Size.Policies[0].Rules[0].DelayScaleDown = &config.SizeDelay{DelaySeconds: 36 * 3600}
-	if got := f.leftFor(); got != 37*time.Hour {
+	if got := wish.LeavesFor(f.Question); got != 37*time.Hour {
 		t.Errorf("with a delay of 36 hours %s, want 37", got)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -33,11 +35,11 @@ func refusesNewPods(words string) bool {
 
 // refusals are the sizes that are given up, since a new pod would be refused with them. All else is decided as if they were in force: what
 // is given up is left out of the plan at the end of a cycle (giveUp), and put back at the beginning of the next one (restored).
-type refusals struct{ Question }
+type refusals struct{ question.Question }
 
 // restored is the question with what was given up in force. Where the plan has something else for the replica meanwhile, that holds.
-func (q refusals) restored() Question {
-	if q.template() { // which gives nothing up, and knows since when pods are missing
+func (q refusals) restored() question.Question {
+	if q.InTemplate() { // which gives nothing up, and knows since when pods are missing
 		return q.Question
 	}
 	if len(q.Memory.GivenUp) == 0 {
@@ -45,24 +47,24 @@ func (q refusals) restored() Question {
 		return q.Question
 	}
 	sizes, all := q.sizes(q.Plan), map[int]memory.GivenUp{}
-	for _, ordinal := range q.ordinals() {
+	for _, ordinal := range q.Ordinals() {
 		g, known := q.Memory.GivenUp[ordinal]
 		if stands, _ := q.Plan.SizeOf(ordinal); !known || !g.At.IsZero() && !stands.Same(g.Stays) {
 			continue
 		}
 		if all[ordinal] = g; !g.At.IsZero() {
-			sizes[ordinal] = quantitiesOf(&g.Held)
+			sizes[ordinal] = quantity.Of(&g.Held)
 		}
 	}
-	q.Plan.Sizes, q.Memory.GivenUp = rows(q.ordinals(), sizes), all
+	q.Plan.Sizes, q.Memory.GivenUp = quantity.Rows(q.Ordinals(), sizes), all
 	return q.Question
 }
 
 func (q refusals) sizes(p plan.Plan) map[int]size.Resources {
 	all := map[int]size.Resources{}
-	for _, ordinal := range q.ordinals() {
+	for _, ordinal := range q.Ordinals() {
 		if held, is := p.SizeOf(ordinal); is {
-			all[ordinal] = quantitiesOf(&held)
+			all[ordinal] = quantity.Of(&held)
 		}
 	}
 	return all
@@ -70,19 +72,19 @@ func (q refusals) sizes(p plan.Plan) map[int]size.Resources {
 
 // giveUp leaves out of an answer what new pods are refused with, and says so.
 func (q refusals) giveUp(a *Answer, found size.Resources) {
-	if q.template() {
+	if q.InTemplate() {
 		q.tellMissing(a, found)
 		return
 	}
-	decided := q.with(*a)
+	decided := with(q.Question, *a)
 	sizes, lacking := q.sizes(decided), q.podless()
 	a.Memory.GivenUp = nil
-	for _, ordinal := range q.ordinals() {
+	for _, ordinal := range q.Ordinals() {
 		held, _ := decided.SizeOf(ordinal)
 		g := q.next(ordinal, lacking[ordinal], held)
 		g.Held = held
 		untold := g.Since.IsZero() && g.Podless.IsZero()
-		if untold || sameSize(over(found, sizes[ordinal]), found) { // the template's own size is what is left
+		if untold || sameSize(quantity.Over(found, sizes[ordinal]), found) { // the template's own size is what is left
 			continue
 		}
 		if a.Memory.GivenUp == nil {
@@ -92,15 +94,17 @@ func (q refusals) giveUp(a *Answer, found size.Resources) {
 		if g.At.IsZero() {
 			continue
 		}
-		sizes[ordinal] = quantitiesOf(&g.Stays)
-		q.tell(a, ordinal, g, over(found, sizes[ordinal]))
+		sizes[ordinal] = quantity.Of(&g.Stays)
+		q.tell(a, ordinal, g, quantity.Over(found, sizes[ordinal]))
 	}
 	if len(a.Memory.GivenUp) > 0 {
-		a.Sizes = rows(q.ordinals(), sizes)
+		a.Sizes = quantity.Rows(q.Ordinals(), sizes)
 	}
 }
 
-func sameSize(a, b size.Resources) bool { return same(a, b, size.CPU) && same(a, b, size.Memory) }
+func sameSize(a, b size.Resources) bool {
+	return quantity.Same(a, b, size.CPU) && quantity.Same(a, b, size.Memory)
+}
 
 // next is what is known of the refusals of one ordinal after this look. Lacking says that no pod is made for it, though one is due.
 func (q refusals) next(ordinal int, lacking bool, held plan.Resources) memory.GivenUp {
@@ -119,7 +123,7 @@ func (q refusals) next(ordinal int, lacking bool, held plan.Resources) memory.Gi
 	case lacking && !g.Bare && q.Now.Sub(g.Podless) >= refusedAfter:
 		g = memory.GivenUp{Podless: g.Podless, At: q.Now, Bare: true}
 	}
-	if pod == nil || q.one {
+	if pod == nil || q.One {
 		return g
 	}
 	return q.whileItRuns(g, *pod, held)
@@ -147,20 +151,20 @@ func (q refusals) whileItRuns(g memory.GivenUp, pod observed.Pod, held plan.Reso
 
 // askedOf is what a pod asks for of the resources that it is held at: its spec says so, which nobody changes but by a resize.
 func askedOf(pod observed.Pod, held plan.Resources) plan.Resources {
-	asks, of := quantitiesOf(&pod.Size.Asks.Controller), quantitiesOf(&held)
+	asks, of := quantity.Of(&pod.Size.Asks.Controller), quantity.Of(&held)
 	for _, list := range []struct{ asks, of map[string]resource.Quantity }{{asks.Requests, of.Requests}, {asks.Limits, of.Limits}} {
 		maps.DeleteFunc(list.asks, func(name string, _ resource.Quantity) bool {
 			_, is := list.of[name]
 			return !is
 		})
 	}
-	return resourcesOf(asks)
+	return quantity.Resources(asks)
 }
 
 // podOf is the pod of an ordinal, whatever becomes of it; nil: there is none.
 func (q refusals) podOf(ordinal int) *observed.Pod {
 	for i := range q.Pods {
-		if q.of(q.Pods[i].Replica) == ordinal {
+		if q.Of(q.Pods[i].Replica) == ordinal {
 			return &q.Pods[i]
 		}
 	}
@@ -170,7 +174,7 @@ func (q refusals) podOf(ordinal int) *observed.Pod {
 // podless are the ordinals that no pod is made for, though one is due and nothing else is known to keep it: of a StatefulSet, each
 // lower replica is ready. Those above it are to come with their templates' sizes, too, or each waits for itself.
 func (q refusals) podless() map[int]bool {
-	if q.one {
+	if q.One {
 		return map[int]bool{0: len(q.Pods) < q.Due}
 	}
 	for replica := range min(q.Due, q.Replicas) {
@@ -196,7 +200,7 @@ func (q refusals) without(from int) map[int]bool {
 
 // tell says what is given up, and until when.
 func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Resources) {
-	until, named := g.At.Add(refusedFor), q.named(ordinal)
+	until, named := g.At.Add(refusedFor), q.Named(ordinal)
 	why := "a LimitRange or a ResourceQuota refuses it, to a pod that is made anew, too"
 	said := fmt.Sprintf("a LimitRange or a ResourceQuota refuses %s size, to a pod that is made anew, too: "+
 		"it stays as large as its pod asks for until %s; raise that, or write size.nodeCap", named, until.UTC().Format(time.RFC3339))
@@ -206,13 +210,13 @@ func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Res
 			"template's; `kubectl describe` of the workload says what refuses it: raise that LimitRange or ResourceQuota, or write size.nodeCap",
 			named, refusedAfter)
 	}
-	told := problem.Problem{Phase: problem.PhaseSize, Subject: q.subject(ordinal), Kind: "PodRefused", Message: said}
+	told := problem.Problem{Phase: problem.PhaseSize, Subject: q.Subject(ordinal), Kind: "PodRefused", Message: said}
 	a.Problems = append(a.Problems, told)
 	if g.At.Equal(q.Now) {
 		a.given = append(a.given, named)
 	}
-	held := over(stands, quantitiesOf(&g.Held))
-	for _, name := range resources() {
+	held := quantity.Over(stands, quantity.Of(&g.Held))
+	for _, name := range question.Sized() {
 		from, to := stands.Requests[name], held.Requests[name]
 		if from.Cmp(to) == 0 {
 			from, to = stands.Limits[name], held.Limits[name]
@@ -224,8 +228,8 @@ func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Res
 		if to.Cmp(from) < 0 {
 			direction = change.Down
 		}
-		a.Sizing.Blocked = append(a.Sizing.Blocked, Blocked{Replica: q.shown(ordinal), Resource: name, Direction: direction,
-			Reason: change.UpdatePolicy, From: sizeText(name, from), To: sizeText(name, rounded(name, to)), Since: g.At, Until: until, Why: why})
+		a.Sizing.Blocked = append(a.Sizing.Blocked, Blocked{Replica: q.Shown(ordinal), Resource: name, Direction: direction,
+			Reason: change.UpdatePolicy, From: quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to)), Since: g.At, Until: until, Why: why})
 	}
 }
 
@@ -234,7 +238,7 @@ func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Res
 func (q refusals) tellMissing(a *Answer, found size.Resources) {
 	replica, missing := q.missing()
 	a.Memory.GivenUp = nil
-	if a.Resources == nil || !missing || sameSize(over(found, quantitiesOf(a.Resources)), found) {
+	if a.Resources == nil || !missing || sameSize(quantity.Over(found, quantity.Of(a.Resources)), found) {
 		return
 	}
 	since := q.Memory.GivenUp[replica].Podless
@@ -245,7 +249,7 @@ func (q refusals) tellMissing(a *Answer, found size.Resources) {
 	if q.Now.Sub(since) < refusedAfter {
 		return
 	}
-	a.Problems = append(a.Problems, problem.Problem{Phase: problem.PhaseSize, Subject: q.subject(0), Kind: "PodRefused", Message: fmt.Sprintf(
+	a.Problems = append(a.Problems, problem.Problem{Phase: problem.PhaseSize, Subject: q.Subject(0), Kind: "PodRefused", Message: fmt.Sprintf(
 		"a pod is missing since %s, and nothing else is known to keep it away: the size that size.apply: template holds the pod template at may be refused; "+
 			"`kubectl describe` of the workload says what refuses it: raise that LimitRange or ResourceQuota, or write size.nodeCap", since.UTC().Format(time.RFC3339))})
 }

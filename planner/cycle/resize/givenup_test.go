@@ -11,6 +11,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -54,13 +55,13 @@ func TestAReplicaWithoutAPodComesWithItsTemplatesSize(t *testing.T) {
 	f.Pods = podsOf(small, 0, 2)
 	f.runs(5, 10, 40, 10)
 	wants(t, f, "within five minutes", rest, own, rest)
-	f.Shut = Shut{Up: "a rollout is under way", Down: "a rollout is under way"}
+	f.Shut = question.Shut{Up: "a rollout is under way", Down: "a rollout is under way"}
 	f.run(10, 40, 10)
 	wants(t, f, "after them", rest, [2]string{}, rest)
 	if want := "gives up sizes that pods are refused with: replica 1's"; f.last.Note != want {
 		t.Errorf("note %q, want %q", f.last.Note, want)
 	}
-	f.Shut = Shut{}
+	f.Shut = question.Shut{}
 	f.runs(90, 10, 40, 10)
 	wants(t, f, "as long as there is none", rest, [2]string{}, rest)
 	if diff := cmp.Diff([]string{"1 up UpdatePolicy 1Gi->5Gi"}, f.blocks()); diff != "" {
@@ -214,7 +215,7 @@ func TestWhatIsGivenUpChangesNoDecision(t *testing.T) {
 
 // withGivenUp is what each replica would be held at were nothing given up.
 func withGivenUp(f *fleet) (all [][2]string) {
-	f.shape = shapeOf(f.Question)
+	f.Shape = question.ShapeOf(f.Question)
 	whole := fleet{Question: refusals{f.Question}.restored()}
 	return whole.memory()
 }

@@ -3,6 +3,7 @@ package resize
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,14 +13,17 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/resize/question"
+	"ballast/planner/cycle/resize/wish"
 	"ballast/planner/discover"
 	"ballast/planner/size"
 )
 
 // judge holds each wish against the gates and the rules of change. Its Memory is what is remembered of it.
 type judge struct {
-	Question
-	view
+	question.Question
+	wish.View
 	wanted  size.Result
 	asked   map[int]bool // ordinals for whose size nothing is waited
 	unfit   map[int]memory.Unfit
@@ -36,16 +40,16 @@ func (j *judge) decide() map[int]size.Resources {
 	j.before, j.Memory.Blocked = j.Memory.Blocked, map[string]time.Time{}
 	j.due, j.Memory.Due = j.Memory.Due, nil
 	next := map[int]size.Resources{}
-	for _, replica := range j.mostUrgent(j.ordinals()) {
+	for _, replica := range j.mostUrgent(j.Ordinals()) {
 		next[replica], histories[replica] = j.heldOnly(replica), map[string]change.Past{}
 		changed := map[int]bool{} // by what is remembered of a growth, and of a shrinking: each direction has its own rate
-		for _, name := range resources() {
+		for _, name := range question.Sized() {
 			m, by := j.one(replica, name, next[replica])
-			if changed[by] = true; by != 0 && grew(j.now[replica], next[replica]) {
+			if changed[by] = true; by != 0 && grew(j.Current[replica], next[replica]) {
 				j.grewFor(replica)
 			}
 			m.keep(histories[replica], name)
-			j.stale(replica, name, over(j.now[replica], next[replica]))
+			j.stale(replica, name, quantity.Over(j.Current[replica], next[replica]))
 		}
 		j.resized(changed[1], changed[-1])
 	}
@@ -63,7 +67,7 @@ func (j *judge) resized(grows, shrinks bool) {
 	if grows || shrinks {
 		j.out.Resized++
 	}
-	of := j.rules(size.CPU)
+	of := j.Rules(size.CPU)
 	if grows {
 		j.Memory.Resizes = j.Memory.Resizes.Changed(j.Now, 1, of.Up, of.Down)
 	}
@@ -77,7 +81,7 @@ func (j *judge) resized(grows, shrinks bool) {
 func (j *judge) mostUrgent(all []int) []int {
 	since := j.ratedSince()
 	slices.SortStableFunc(all, func(a, b int) int {
-		return cmp.Or(discover.FalseFirst(j.urgent[a] == "", j.urgent[b] == ""), discover.FalseFirst(!j.overloaded(a), !j.overloaded(b)),
+		return cmp.Or(discover.FalseFirst(j.Urgent[a] == "", j.Urgent[b] == ""), discover.FalseFirst(!j.overloaded(a), !j.overloaded(b)),
 			discover.FalseFirst(!j.toGrow(a), !j.toGrow(b)), since(a).Compare(since(b)))
 	})
 	return all
@@ -85,9 +89,9 @@ func (j *judge) mostUrgent(all []int) []int {
 
 // toGrow reports whether an ordinal is to have more of anything.
 func (j *judge) toGrow(ordinal int) bool {
-	now, want := j.now[ordinal], j.wanted.Sizes[ordinal]
-	for _, name := range resources() {
-		lead, stands, wanted := leading(now, want, name)
+	now, want := j.Current[ordinal], j.wanted.Sizes[ordinal]
+	for _, name := range question.Sized() {
+		lead, stands, wanted := quantity.Leading(now, want, name)
 		if wanted && lead.Cmp(stands) > 0 {
 			return true
 		}
@@ -105,7 +109,7 @@ func (j *judge) ratedSince() func(ordinal int) time.Time {
 		}
 	}
 	return func(ordinal int) time.Time {
-		if at, held := since[strconv.Itoa(j.shown(ordinal))]; held {
+		if at, held := since[strconv.Itoa(j.Shown(ordinal))]; held {
 			return at
 		}
 		return j.Now
@@ -123,8 +127,8 @@ func grew(now, next size.Resources) bool {
 
 // grewFor remembers the kills that a growth of a size's memory answers.
 func (j *judge) grewFor(replica int) {
-	for killed, at := range j.kills {
-		if j.of(killed) == replica {
+	for killed, at := range j.Kills {
+		if j.Of(killed) == replica {
 			j.Memory.Killed[killed] = at.Unix()
 		}
 	}
@@ -134,13 +138,13 @@ func (j *judge) grewFor(replica int) {
 // freeze, and whatever else lets nothing shrink, it is all of that.
 func (j *judge) heldOnly(replica int) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
-	held, wanted := quantitiesOf(j.held(j.Plan, replica)), j.wanted.Sizes[replica]
-	keeps, named := j.Shut.Down != "", j.namedResources()
-	for _, name := range resources() {
+	held, wanted := quantity.Of(j.Held(j.Plan, replica)), j.wanted.Sizes[replica]
+	keeps, named := j.Shut.Down != "", j.NamedResources()
+	for _, name := range question.Sized() {
 		if !named[name] && !keeps {
 			continue
 		}
-		request, limit := unknown(j.wanted.Rows, replica, name)
+		request, limit := wish.Unknown(j.wanted.Rows, replica, name)
 		for _, list := range []struct {
 			from, want, to map[string]resource.Quantity
 			unknown        bool
@@ -157,46 +161,46 @@ func (j *judge) heldOnly(replica int) size.Resources {
 // one decides one resource of one replica, in place in next. It answers what is remembered of it, and whether it grows (1), shrinks (-1)
 // or stays (0).
 func (j *judge) one(replica int, name string, next size.Resources) (m remembered, by int) {
-	now, want := j.now[replica], j.wanted.Sizes[replica]
-	if j.urgent[replica] != "" {
-		want = limitAlone(now, want, name)
+	now, want := j.Current[replica], j.wanted.Sizes[replica]
+	if j.Urgent[replica] != "" {
+		want = quantity.LimitAlone(now, want, name)
 	}
 	if !j.asked[replica] {
-		want = limitAhead(now, want, name, j.rules(name))
+		want = quantity.LimitAhead(now, want, name, j.Rules(name))
 	}
 	m = j.remembered(replica, name)
-	lead, stands, wanted := leading(now, want, name)
+	lead, stands, wanted := quantity.Leading(now, want, name)
 	if nothing := lead.Sign() <= 0; !wanted || nothing { // there is nothing to hold a container at
 		return m, 0
 	}
-	rules := j.rules(name)
+	rules := j.Rules(name)
 	m = m.wish(j.Now, now, want, name, rules)
-	if sizeText(name, lead) == sizeText(name, stands) {
-		if !same(next, want, name) && j.gate(true) == nil {
-			take(next, want, name)
+	if quantity.Text(name, lead) == quantity.Text(name, stands) {
+		if !quantity.Same(next, want, name) && j.gate(true) == nil {
+			quantity.Take(next, want, name)
 		}
 		return m, 0
 	}
-	ask := change.Ask{Now: j.Now, Current: stands.MilliValue(), Wanted: lead.MilliValue(), OOMKilled: j.urgent[replica] != "",
+	ask := change.Ask{Now: j.Now, Current: stands.MilliValue(), Wanted: lead.MilliValue(), OOMKilled: j.Urgent[replica] != "",
 		OverCapacity: j.overloaded(replica), Of: j.Replicas}
 	judged := rules
 	if j.asked[replica] {
 		judged = rules.Asked()
 	}
 	grows := ask.Wanted > ask.Current
-	v := j.atThisTime(replica, name, judged.Resources(ask, m.leading(requestLeads(now, want, name)), j.Memory.Resizes), ask.Current)
+	v := j.atThisTime(replica, name, judged.Resources(ask, m.leading(quantity.RequestLeads(now, want, name)), j.Memory.Resizes), ask.Current)
 	j.block(replica, name, v, stands, lead)
 	if v.Value == ask.Current {
 		return m, 0
 	}
 	got := *resource.NewMilliQuantity(v.Value, lead.Format)
-	size := composed(now, want, name, got, grows)
+	size := quantity.Composed(now, want, name, got, grows)
 	if grows && got.Cmp(lead) != 0 {
 		size = m.stableLimit(j.Now, now, size, name, rules.Up.Stabilization)
 	}
 	j.withUnseenLimit(replica, size, name)
-	take(next, size, name)
-	j.changed = append(j.changed, fmt.Sprintf("%s %s %s instead of %s", j.named(replica), name, sizeText(name, got), sizeText(name, stands)))
+	quantity.Take(next, size, name)
+	j.changed = append(j.changed, fmt.Sprintf("%s %s %s instead of %s", j.Named(replica), name, quantity.Text(name, got), quantity.Text(name, stands)))
 	if by = -1; grows {
 		by = 1
 	}
@@ -207,8 +211,8 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 // withUnseenLimit adds to a size what stands of a limit whose rule has not seen its input yet, where the request is above that: it is as
 // large then.
 func (j *judge) withUnseenLimit(replica int, got size.Resources, name string) {
-	_, unseen := unknown(j.wanted.Rows, replica, name)
-	request, stands := got.Requests[name], j.now[replica].Limits[name]
+	_, unseen := wish.Unknown(j.wanted.Rows, replica, name)
+	request, stands := got.Requests[name], j.Current[replica].Limits[name]
 	above := stands.Sign() > 0 && request.Cmp(stands) > 0
 	if _, limited := got.Limits[name]; unseen && !limited && above {
 		got.Limits[name] = request
@@ -248,11 +252,11 @@ func (j *judge) decides() bool {
 // undecided is when an ordinal's size is decided next; zero: now. Who grows at once, what a person went back to, what is due, and what has
 // no size yet waits for none.
 func (j *judge) undecided(ordinal int, name, key string) time.Time {
-	held := quantitiesOf(j.held(j.Plan, ordinal))
+	held := quantity.Of(j.Held(j.Plan, ordinal))
 	_, requests := held.Requests[name]
 	_, limits := held.Limits[name]
 	sized, decided := requests || limits, j.asked[ordinal] || j.due[key]
-	waits := j.urgent[ordinal] == "" && sized && !decided
+	waits := j.Urgent[ordinal] == "" && sized && !decided
 	if j.Size.Interval == 0 || j.decides() || !waits {
 		return time.Time{}
 	}
@@ -261,14 +265,14 @@ func (j *judge) undecided(ordinal int, name, key string) time.Time {
 
 // overloaded reports whether an ordinal carries more than it may.
 func (j *judge) overloaded(replica int) bool {
-	return j.Over[replica] || j.uniform() && len(j.Over) > 0
+	return j.Over[replica] || j.Uniform() && len(j.Over) > 0
 }
 
 // gate is what lets no size change that way, beside the rules of change; nil: nothing.
 func (j *judge) gate(grows bool) *change.Block {
 	why := j.Shut.Down
 	switch {
-	case j.template():
+	case j.InTemplate():
 		why = j.Shut.Restart
 	case grows:
 		why = j.Shut.Up
@@ -280,7 +284,7 @@ func (j *judge) gate(grows bool) *change.Block {
 		}
 		return &change.Block{Reason: reason, Why: why}
 	}
-	if again := j.Shut.RestartAgain; j.template() && !again.IsZero() {
+	if again := j.Shut.RestartAgain; j.InTemplate() && !again.IsZero() {
 		return &change.Block{Reason: change.RateLimit, Until: again,
 			Why: "every replica restarts for it, and did so less than change.restarts.every ago"}
 	}
@@ -294,11 +298,11 @@ func (j *judge) block(replica int, name string, v change.Verdict, from, to resou
 	}
 	b := v.Blocks[0]
 	if b.Reason == change.TooSmall { // package change counts thousandths
-		least := resource.NewMilliQuantity(j.rules(name).Of(v.Direction).MinChange.Threshold(from.MilliValue()), from.Format)
-		b.Why = "it is less than a change of " + sizeText(name, rounded(name, *least))
+		least := resource.NewMilliQuantity(j.Rules(name).Of(v.Direction).MinChange.Threshold(from.MilliValue()), from.Format)
+		b.Why = "it is less than a change of " + quantity.Text(name, quantity.Rounded(name, *least))
 	}
-	j.blocked(Blocked{Replica: j.shown(replica), Resource: name, Direction: v.Direction, Reason: b.Reason, Until: b.Until, Why: b.Why,
-		From: sizeText(name, from), To: sizeText(name, rounded(name, to))})
+	j.blocked(Blocked{Replica: j.Shown(replica), Resource: name, Direction: v.Direction, Reason: b.Reason, Until: b.Until, Why: b.Why,
+		From: quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to))})
 }
 
 func (j *judge) blocked(b Blocked) {
@@ -321,7 +325,7 @@ func (j *judge) noticed(b Blocked) time.Time {
 // what was decided of them, since the first of them was known last, or since it was noticed where none ever was. Which way it would
 // change is not known; what is lost is growth.
 func (j *judge) stale(replica int, name string, stands size.Resources) {
-	b := Blocked{Replica: j.shown(replica), Resource: name, Direction: change.Up, Reason: change.StaleInput}
+	b := Blocked{Replica: j.Shown(replica), Resource: name, Direction: change.Up, Reason: change.StaleInput}
 	noticed := j.noticed(b)
 	var inputs []string
 	for _, row := range j.wanted.Rows {
@@ -349,7 +353,45 @@ func (j *judge) stale(replica int, name string, stands size.Resources) {
 		held = stands.Limits[name]
 	}
 	if held.Sign() > 0 {
-		b.From, b.To = sizeText(name, held), sizeText(name, held)
+		b.From, b.To = quantity.Text(name, held), quantity.Text(name, held)
 	}
 	j.blocked(b)
+}
+
+// left shows what of their sizes pods are not asked for while they run: each gets it when it is made anew.
+func (j *judge) left() {
+	for _, u := range j.Unmet {
+		stands, want := quantity.Of(&u.Stands), quantity.Of(&u.Left)
+		for _, name := range question.Sized() {
+			from, to := stands.Requests[name], want.Requests[name]
+			_, differs := want.Requests[name]
+			if !differs {
+				from, to = stands.Limits[name], want.Limits[name]
+				_, differs = want.Limits[name]
+			}
+			if !differs || u.Replica < 0 {
+				continue
+			}
+			direction := change.Up
+			if to.Cmp(from) < 0 {
+				direction = change.Down
+			}
+			j.blocked(Blocked{Replica: j.Shown(u.Replica), Resource: name, Direction: direction, Reason: change.UpdatePolicy,
+				From: quantity.Text(name, from), To: quantity.Text(name, to), Why: fmt.Sprintf("pod %q, %s: %s", u.Pod, u.State, u.Words)})
+		}
+	}
+}
+
+// beyondNodes shows what replicas are not given for their nodes' sake.
+func (j *judge) beyondNodes() {
+	for _, replica := range slices.Sorted(maps.Keys(j.beyond)) {
+		for _, name := range question.Sized() {
+			from, to := j.wanted.Sizes[replica].Requests[name], j.beyond[replica].Requests[name]
+			if from.Cmp(to) == 0 {
+				continue
+			}
+			j.blocked(Blocked{Replica: replica, Resource: name, Direction: change.Up, Reason: change.UpdatePolicy, Until: j.unfit[replica].Stays.Add(wish.UnfitFor),
+				From: quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to)), Why: "its node never had room for it, and it is tried again then"})
+		}
+	}
 }

@@ -19,12 +19,12 @@ type remembered struct {
 // remembered is what the memory has of a resource, with what it does not know of: a size that another leader gave the replica
 // since counts as a change that was made just now, and as what was wanted.
 func (j *judge) remembered(replica int, name string) remembered {
-	all, rules := j.Memory.Changes[replica], j.rules(name)
+	all, rules := j.Memory.Changes[replica], j.Rules(name)
 	m := remembered{all[name], all[memory.LimitOf(name)]}
-	if !j.overtaken[replica][name] {
+	if !j.Overtaken[replica][name] {
 		return m
 	}
-	m = m.wish(j.Now, j.now[replica], j.now[replica], name, rules)
+	m = m.wish(j.Now, j.Current[replica], j.Current[replica], name, rules)
 	m.request = m.request.Changed(j.Now, 1, rules.Up, rules.Down)
 	return m
 }

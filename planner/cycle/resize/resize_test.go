@@ -12,6 +12,9 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/resize/question"
+	"ballast/planner/cycle/resize/wish"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -22,14 +25,14 @@ var epoch = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 // fleet is sizes over time: each run is a cycle, a minute after the last one.
 type fleet struct {
-	Question
+	question.Question
 	last Answer
 }
 
 // newFleet has so many replicas that request 1Gi and 100Mi of memory for each application. The template has 1Gi, and a limit of twice
 // that.
 func newFleet(replicas int) *fleet {
-	return &fleet{Question: Question{Now: epoch, Replicas: replicas,
+	return &fleet{Question: question.Question{Now: epoch, Replicas: replicas,
 		Size: config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
 			{List: config.Requests, Resource: "memory", Base: "1Gi"},
 			{Name: "apps", List: config.Requests, Resource: "memory", Slope: "100Mi", Input: "apps"},
@@ -187,10 +190,10 @@ func TestInPlaceTakesOverWithoutAGap(t *testing.T) {
 		t.Fatalf("the template (-want +got):\n%s", diff)
 	}
 	f.Template, f.Size.Apply, f.Pods = &written, config.InPlace, nil
-	f.Shut = Shut{Up: "the mode is Hold", Down: "the mode is Hold"}
+	f.Shut = question.Shut{Up: "the mode is Hold", Down: "the mode is Hold"}
 	f.run(10, 40)
 	wants(t, f, "at once", [2]string{"5024Mi", "12Gi"}, [2]string{"5024Mi", "12Gi"})
-	f.Shut, f.Memory.Peaks = Shut{}, seenInUse(2)
+	f.Shut, f.Memory.Peaks = question.Shut{}, seenInUse(2)
 	f.run(10, 60)
 	wants(t, f, "each by its own rules, limits as people's template had them", [2]string{"2024Mi", "4048Mi"}, [2]string{"7024Mi", "14048Mi"})
 }
@@ -257,13 +260,13 @@ func TestPeaksOutlastPolicies(t *testing.T) {
 	f.runs(3, 10)
 	wants(t, f, "at its peak", [2]string{"2024Mi", "7424Mi"})
 	f.Pods, f.Plan.Sizes = nil, nil
-	f.Memory = Released(f.Memory, f.Now)
+	f.Memory = question.Released(f.Memory, f.Now)
 	if f.Memory.Rules != nil || f.Memory.Changes != nil || f.Memory.Held != nil {
 		t.Errorf("it remembers rules that are gone: %+v", f.Memory)
 	}
 	f.run(10)
 	wants(t, f, "policies are back", [2]string{"2024Mi", "7424Mi"})
-	f.Memory = Released(f.Memory, f.Now.Add(8*24*time.Hour))
+	f.Memory = question.Released(f.Memory, f.Now.Add(8*24*time.Hour))
 	if f.Memory.Peaks != nil {
 		t.Errorf("a peak of last week counts: %v", f.Memory.Peaks)
 	}
@@ -466,8 +469,8 @@ func TestAKillIsAnsweredWhereAnInputIsUnseen(t *testing.T) {
 
 // What is guaranteed stays so where a kill is answered without its rules.
 func TestAKillOfAGuaranteedReplicaGrowsBoth(t *testing.T) {
-	held := quantitiesOf(&plan.Resources{Requests: map[string]string{"memory": "4Gi"}, Limits: map[string]string{"memory": "4Gi"}})
-	got := resourcesOf(grown(held, *resource.NewQuantity(5<<30, resource.BinarySI)))
+	held := quantity.Of(&plan.Resources{Requests: map[string]string{"memory": "4Gi"}, Limits: map[string]string{"memory": "4Gi"}})
+	got := quantity.Resources(wish.Grown(held, *resource.NewQuantity(5<<30, resource.BinarySI)))
 	want := plan.Resources{Requests: map[string]string{"memory": "5Gi"}, Limits: map[string]string{"memory": "5Gi"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -530,14 +533,14 @@ func TestForgedKillsEnd(t *testing.T) {
 
 // A change of memory that is no growth answers no kill.
 func TestOnlyAGrowthAnswersAKill(t *testing.T) {
-	now := quantitiesOf(&plan.Resources{Requests: map[string]string{"memory": "5024Mi"}, Limits: map[string]string{"memory": "4Gi"}})
+	now := quantity.Of(&plan.Resources{Requests: map[string]string{"memory": "5024Mi"}, Limits: map[string]string{"memory": "4Gi"}})
 	next := &plan.Resources{}
 	for _, test := range []struct {
 		request, limit string
 		want           bool
 	}{{"1Gi", "4Gi", false}, {"1Gi", "5Gi", true}, {"6Gi", "", true}, {"1Gi", "", false}} {
 		next.Requests, next.Limits = map[string]string{"memory": test.request}, map[string]string{"memory": test.limit}
-		if got := grew(now, quantitiesOf(next)); got != test.want {
+		if got := grew(now, quantity.Of(next)); got != test.want {
 			t.Errorf("request %s, limit %s: it grew %t, want %t", test.request, test.limit, got, test.want)
 		}
 	}
@@ -549,7 +552,7 @@ func goneBack() *fleet {
 	f.runs(3, 10, 10)
 	then := f.Plan
 	f.runs(3, 40, 40)
-	f.Back = Back{To: &then, For: 24 * time.Hour}
+	f.Back = question.Back{To: &then, For: 24 * time.Hour}
 	f.run(40, 40)
 	f.Back.To = nil
 	f.runs(30, 40, 40)
@@ -581,7 +584,7 @@ func TestAReplicaThatGetsClustersAfterARollbackGrows(t *testing.T) {
 			f.runs(3, 10, 10)
 			then := f.Plan
 			f.runs(3, 40, 40)
-			f.Back = Back{To: &then, For: 24 * time.Hour}
+			f.Back = question.Back{To: &then, For: 24 * time.Hour}
 			f.run(40, 40)
 			f.Back.To = nil
 			back, grown := [2]string{"2024Mi", "4048Mi"}, [2]string{"7024Mi", "14048Mi"}

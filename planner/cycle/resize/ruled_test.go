@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -49,10 +50,10 @@ func TestWhatNoRuleMakesAnyMoreIsLetGo(t *testing.T) {
 			f.runs(3, 10)
 			wants(t, f, "before", before)
 			test.loses(f)
-			f.Shut = Shut{Up: "it is frozen", Down: "it is frozen"}
+			f.Shut = question.Shut{Up: "it is frozen", Down: "it is frozen"}
 			f.runs(3, 10)
 			wants(t, f, "under a freeze", before)
-			f.Shut = Shut{}
+			f.Shut = question.Shut{}
 			f.run(10)
 			wants(t, f, "after it", [2]string{"2024Mi", ""})
 		})
@@ -69,11 +70,11 @@ func TestAResourceThatNoRuleNamesStaysUnderAFreeze(t *testing.T) {
 		return held.Requests["cpu"]
 	}
 	f.Size.Policies[0].Rules = f.Size.Policies[0].Rules[:2]
-	f.Shut = Shut{Up: "it is frozen", Down: "it is frozen"}
+	f.Shut = question.Shut{Up: "it is frozen", Down: "it is frozen"}
 	if f.runs(3, 10); cpu() != "2" {
 		t.Errorf("under a freeze cpu is %q", cpu())
 	}
-	f.Shut = Shut{}
+	f.Shut = question.Shut{}
 	if f.run(10); cpu() != "" {
 		t.Errorf("after it cpu is %q", cpu())
 	}

@@ -6,10 +6,13 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
 	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/resize/wish"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -25,11 +28,13 @@ type Sizing struct {
 	Resized  int              `json:"resized,omitempty"` // replicas that get another size by this cycle
 }
 
-// SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all.
+// SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all; Fullest says that its
+// input is the fullest replica's, as where one size is for all.
 type SizeRow struct {
 	Policy   string  `json:"policy,omitempty"`
 	Rule     string  `json:"rule"`
 	Replica  int     `json:"replica"`
+	Fullest  bool    `json:"fullest,omitempty"`
 	Input    float64 `json:"input"`
 	Known    bool    `json:"known"`
 	Computed string  `json:"computed"`
@@ -125,4 +130,54 @@ func (b Blocked) since() string {
 		said += ", until " + b.Until.UTC().Format(time.RFC3339)
 	}
 	return said
+}
+
+// SizeBack is a replica's size by the plan in force, and by the one that a person goes back to; Replica is size.All where they
+// have one.
+type SizeBack struct {
+	Replica int            `json:"replica"`
+	Now     plan.Resources `json:"now"`
+	Then    plan.Resources `json:"then"`
+}
+
+// Differences are the sizes that differ: only of replicas that both plans size.
+func Differences(now, then plan.Plan, replicas int) (back []SizeBack) {
+	uniform := now.Resources != nil || now.Target.Kind == plan.Deployment
+	ordinals := []int{0}
+	for r := 1; r < replicas && !uniform; r++ {
+		ordinals = append(ordinals, r)
+	}
+	is, was := quantity.Planned(now, ordinals, uniform), quantity.Planned(then, ordinals, uniform)
+	for _, r := range ordinals {
+		a, held := is[r]
+		b, had := was[r]
+		if !held || !had || a.Same(b) {
+			continue
+		}
+		if uniform {
+			r = size.All
+		}
+		back = append(back, SizeBack{Replica: r, Now: a, Then: b})
+	}
+	return back
+}
+
+// rowsOf are what each rule made of each input, for people, and whose rule it is.
+func rowsOf(w wish.Wishes, of config.Size) (all []SizeRow) {
+	policies := map[string]string{}
+	for _, row := range w.Rows {
+		name := ruleName(row.Rule)
+		if _, known := policies[name]; !known {
+			policies[name] = of.PolicyOf(row.Rule)
+		}
+		all = append(all, SizeRow{Policy: policies[name], Rule: name, Replica: row.Replica, Input: row.Input, Known: row.Known,
+			Fullest:  row.Replica == size.All && row.Rule.Scope == size.Replica,
+			Computed: quantity.Text(row.Rule.Resource, row.Computed), Value: quantity.Text(row.Rule.Resource, row.Value), Held: row.Held})
+	}
+	return all
+}
+
+// ruleName is how people know a rule.
+func ruleName(r size.Rule) string {
+	return strings.TrimSuffix(fmt.Sprintf("%s/%s/%s", r.List, r.Resource, r.Name), "/")
 }

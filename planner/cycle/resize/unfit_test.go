@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/resize/wish"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -56,7 +58,7 @@ func TestASizeThatNoNodeHasDoesNotStay(t *testing.T) {
 	if len(f.last.Problems) != 1 || f.last.Problems[0].Kind != "NodeFull" {
 		t.Errorf("problems %v", f.last.Problems)
 	}
-	f.Now = f.Now.Add(unfitFor)
+	f.Now = f.Now.Add(wish.UnfitFor)
 	f.run(10, 40)
 	wants(t, f, "a day later", back, [2]string{"5024Mi", "10048Mi"})
 }
@@ -123,7 +125,7 @@ func TestWithinWhatANodeHas(t *testing.T) {
 		if name == "never below the pod's" {
 			has.Limits = amounts("4Gi")
 		}
-		if diff := cmp.Diff(resourcesOf(test.want), resourcesOf(within(test.wanted, has, test.nodes)), cmp.AllowUnexported(plan.Resources{})); diff != "" {
+		if diff := cmp.Diff(quantity.Resources(test.want), quantity.Resources(wish.Within(test.wanted, has, test.nodes)), cmp.AllowUnexported(plan.Resources{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

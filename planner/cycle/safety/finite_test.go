@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
@@ -15,16 +15,16 @@ import (
 // TestNoPodsFiguresKeepTheHistoryFromBeingWritten: what a pod says it did goes into the memory when a wave begins, and
 // JSON has no infinite number.
 func TestNoPodsFiguresKeepTheHistoryFromBeingWritten(t *testing.T) {
-	most := change.Work{Reconciles: 1 << 53, Seconds: math.MaxFloat64}
+	most := harm.Work{Reconciles: 1 << 53, Seconds: math.MaxFloat64}
 	for name, tc := range map[string]struct {
 		work map[int]input.ServerWork
-		want map[change.Portion]change.Work
+		want map[harm.Portion]harm.Work
 	}{
 		"of two servers": {map[int]input.ServerWork{0: {"https://a": most, " https://a": most}},
-			map[change.Portion]change.Work{change.PortionOf(0, "https://a"): most, change.PortionOf(0, " https://a"): most}},
+			map[harm.Portion]harm.Work{harm.PortionOf(0, "https://a"): most, harm.PortionOf(0, " https://a"): most}},
 		"as a saved input has them": {map[int]input.ServerWork{
 			0: {"https://a": {Reconciles: 1, Seconds: math.Inf(1)}}, 1: {"https://a": {Reconciles: 1, Seconds: math.NaN()}},
-		}, map[change.Portion]change.Work{change.PortionOf(0, "https://a"): {Reconciles: 1, Seconds: math.MaxFloat64}}},
+		}, map[harm.Portion]harm.Work{harm.PortionOf(0, "https://a"): {Reconciles: 1, Seconds: math.MaxFloat64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Watch{Draft: &outcome.Draft{In: input.Inputs{Observed: input.Observed{Work: tc.work}}}}
@@ -32,7 +32,7 @@ func TestNoPodsFiguresKeepTheHistoryFromBeingWritten(t *testing.T) {
 			if diff := cmp.Diff(tc.want, began.Work); diff != "" {
 				t.Errorf("work (-want +got):\n%s", diff)
 			}
-			m := memory.Memory{Changes: memory.Changes{Began: began, Trip: &change.Trip{Reason: change.Orphaned, Why: "it tripped"}}}
+			m := memory.Memory{Changes: memory.Changes{Began: began, Trip: &harm.Trip{Reason: harm.Orphaned, Why: "it tripped"}}}
 			parts, stale := m.Parts(nil)
 			back, dropped := memory.Of(parts)
 			if len(stale)+len(dropped) > 0 || back.Changes.Trip == nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
@@ -83,7 +84,7 @@ func Tripped(in input.Inputs, c memory.Changes) bool { return in.Tripped != "" |
 // the next replica would run out of too, or where nobody knows why; whoever breaks a cluster of his own after a wave
 // must not keep all others' on replicas that are dead.
 func StopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
-	known := c.Trip != nil && c.Trip.Reason != change.OOMKilled
+	known := c.Trip != nil && c.Trip.Reason != harm.OOMKilled
 	if cause == change.Failover && known {
 		return in.Paused
 	}

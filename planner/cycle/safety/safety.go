@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
@@ -209,14 +210,14 @@ func (w *Watch) judgeWaves(g *ground.Ground) {
 	w.expect(g)
 	if m.Trip != nil {
 		if m.TripTold = m.TripTold || w.In.Tripped == m.Trip.Why; m.TripTold && w.In.Tripped == "" {
-			m.Trip, m.TripTold, m.Watch, m.Failures = nil, false, change.Watch{}, nil
+			m.Trip, m.TripTold, m.Watch, m.Failures = nil, false, harm.Watch{}, nil
 		}
 	}
-	var signs change.Signs
+	var signs harm.Signs
 	if !m.Watch.Ended.IsZero() { // adding up the fleet's work is for what is watched
 		signs = w.signs(m.Watch.Apart)
 	}
-	trip, watch := change.Judge(m.Watch, w.In.Now, signs)
+	trip, watch := harm.Judge(m.Watch, w.In.Now, signs)
 	m.Watch = watch
 	if Worse(trip, m.Trip) {
 		m.Trip, m.TripTold = trip, false
@@ -232,11 +233,11 @@ func (w *Watch) judgeWaves(g *ground.Ground) {
 }
 
 // Worse reports whether a trip takes the place of the one that stands: one for memory stops failovers, too.
-func Worse(trip, stands *change.Trip) bool {
+func Worse(trip, stands *harm.Trip) bool {
 	if trip == nil || stands == nil {
 		return trip != nil
 	}
-	return trip.Reason == change.OOMKilled && stands.Reason != change.OOMKilled
+	return trip.Reason == harm.OOMKilled && stands.Reason != harm.OOMKilled
 }
 
 // expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died
@@ -272,7 +273,7 @@ func joined(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-func tripWhy(t *change.Trip) string {
+func tripWhy(t *harm.Trip) string {
 	if t == nil {
 		return ""
 	}
@@ -281,18 +282,18 @@ func tripWhy(t *change.Trip) string {
 
 // signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the
 // replica slower that it comes to, nor the one faster that it left.
-func (w *Watch) signs(apart []string) change.Signs {
-	s := change.Signs{Work: change.Believable(w.work(apart)), Apart: apart}
+func (w *Watch) signs(apart []string) harm.Signs {
+	s := harm.Signs{Work: harm.Believable(w.work(apart)), Apart: apart}
 	s.Orphans = Bereft(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
 	for _, p := range w.Out.Memory.Changes.Replicas.Dated(w.In.Observed.Pods, w.In.Now) {
 		if p.OOMKilled && !p.KilledAt.IsZero() {
-			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
+			s.Kills = append(s.Kills, harm.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
 		}
 	}
 	return s
 }
 
-func (w *Watch) work(without []string) map[change.Portion]change.Work {
+func (w *Watch) work(without []string) map[harm.Portion]harm.Work {
 	moving, apart := map[string]bool{}, map[string]bool{}
 	for _, name := range without {
 		moving[name] = true
@@ -303,11 +304,11 @@ func (w *Watch) work(without []string) map[change.Portion]change.Work {
 		}
 	}
 	unseen := w.unseenServers(without)
-	all := make(map[change.Portion]change.Work, len(w.In.Observed.Work))
+	all := make(map[harm.Portion]harm.Work, len(w.In.Observed.Work))
 	for replica, servers := range w.In.Observed.Work {
 		for _, server := range slices.Sorted(maps.Keys(servers)) { // in order: sums of fractions depend on it
 			if !apart[server] && !unseen(server) {
-				portion := change.PortionOf(replica, server)
+				portion := harm.PortionOf(replica, server)
 				all[portion] = all[portion].Plus(servers[server])
 			}
 		}
@@ -345,7 +346,7 @@ func (w *Watch) Follow(before, after *plan.Rollout) {
 		return
 	}
 	if underWay(before) && !goesOn(*before, after) {
-		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
+		m.Watch = m.Watch.After(harm.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
 			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
 	}
 	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {

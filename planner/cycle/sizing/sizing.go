@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/reading"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/cycle/resize/question"
 	"ballast/planner/plan"
 )
 
@@ -43,7 +44,7 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 			s.Note("size.policies are gone, so no size is held any more: running pods stay as large as they are, " +
 				"and each gets the pod template's size when it is made anew")
 		}
-		g.Next.Sizes, g.Next.Resources, s.Out.Memory.Sizes = nil, nil, resize.Released(s.In.Memory.Sizes, s.In.Now)
+		g.Next.Sizes, g.Next.Resources, s.Out.Memory.Sizes = nil, nil, question.Released(s.In.Memory.Sizes, s.In.Now)
 		return
 	}
 	if s.In.Workload.ContainerGone { // nobody knows what the template gives it; that is told
@@ -66,7 +67,7 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 	s.nodeCapUnknown()
 	s.noResize()
 	target := s.Out.Memory.Changes.Target
-	answer := resize.Decide(resize.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
+	answer := resize.Decide(question.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
 		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas),
 		Receivers: ReceiversOf(g.Next, target), Givers: GiversOf(g.Next, target), Leavers: leaversOf(g.Next),
@@ -143,7 +144,7 @@ func (s sizing) otherContainers() (names []string) {
 }
 
 // shutSizes is what of sizes the gates leave shut, with the rollout that this cycle began.
-func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
+func (s sizing) shutSizes(g *ground.Ground) question.Shut {
 	v := gate.Verdicts{}
 	maps.Copy(v, s.verdicts)
 	if g.Next.Rollout != nil {
@@ -152,7 +153,7 @@ func (s sizing) shutSizes(g *ground.Ground) resize.Shut {
 	if g.Next.Unmanaged {
 		v.Add(gate.Everything, "the workload is annotated as unmanaged")
 	}
-	return resize.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart],
+	return question.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart],
 		RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes)}
 }
 
@@ -169,8 +170,8 @@ func (s sizing) overCapacity(g *ground.Ground) map[int]bool {
 }
 
 // wentBack is the plan that a person goes back to where that is done now. Its sizes hold for as long as the balance is left alone.
-func (s sizing) wentBack(g *ground.Ground) resize.Back {
-	back := resize.Back{For: memory.HoldOffFor}
+func (s sizing) wentBack(g *ground.Ground) question.Back {
+	back := question.Back{For: memory.HoldOffFor}
 	if pays := s.In.Config.Evaluate.CostBenefit; pays != nil {
 		back.For = time.Duration(pays.Horizon)
 	}

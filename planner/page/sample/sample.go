@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/resize"
 	"ballast/planner/observed"
 	"ballast/planner/page"
+	"ballast/planner/page/chart"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 	"ballast/planner/trend"
@@ -30,7 +31,7 @@ const gib = 1 << 30
 func Fleet(clusters int) page.Fleet {
 	p, shards := inForce(clusters)
 	f := page.Fleet{Now: Now, Clusters: shards, Pins: plan.Pins{}, Kept: kept(p), Pods: pods(p.Replicas),
-		Decided: page.Decided{At: Now.Add(-4 * time.Minute), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: "wave 2 of 3: replica 1 is above what it may carry, and 0 has room"}}
+		Decided: chart.Decided{At: Now.Add(-4 * time.Minute), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: "wave 2 of 3: replica 1 is above what it may carry, and 0 has room"}}
 	f.Kept[0].Decided = f.Decided
 	f.Trend = week(f.Kept)
 	for _, c := range []int{3, 8} {
@@ -112,7 +113,7 @@ func pods(replicas int) []observed.Pod {
 }
 
 // kept are the earlier plans of the history: the fleet grows, and is levelled now and then.
-func kept(p plan.Plan) []page.Kept {
+func kept(p plan.Plan) []chart.Kept {
 	before := []struct {
 		ago    time.Duration
 		reason string
@@ -125,7 +126,7 @@ func kept(p plan.Plan) []page.Kept {
 		{75 * time.Hour, "a pin was written: replica 1 keeps its cluster", 0.86, 1.1},
 		{98 * time.Hour, "adopted the fleet as it is", 0.84, 1.3},
 	}
-	list := []page.Kept{{Plan: p}}
+	list := []chart.Kept{{Plan: p}}
 	names := slices.Sorted(maps.Keys(p.Clusters))
 	for i, b := range before {
 		old := p.Clone()
@@ -146,13 +147,13 @@ func kept(p plan.Plan) []page.Kept {
 			row.Replica = (row.Replica + i) % p.Replicas
 			old.Clusters[names[i%len(names)]] = row
 		}
-		list = append(list, page.Kept{Plan: old, Decided: page.Decided{At: Now.Add(-b.ago), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: b.reason}})
+		list = append(list, chart.Kept{Plan: old, Decided: chart.Decided{At: Now.Add(-b.ago), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: b.reason}})
 	}
 	return list
 }
 
 // week is what replicas carried in the last five days: more by day than by night, and more from day to day. For two hours nobody led.
-func week(kept []page.Kept) trend.Trend {
+func week(kept []chart.Kept) trend.Trend {
 	sums := make([][]float64, len(kept))
 	for i, k := range kept {
 		sums[i] = carried(k.Plan)

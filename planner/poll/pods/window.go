@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 )
 
 const (
@@ -75,7 +75,7 @@ func raise(ring []slot, at int64, value float64) {
 
 // Take adds a scrape of the pods of a fleet that has these server URLs. What it says of other servers is named and not
 // kept. A clock that went back, or was ahead where the last leader ran, forgets what is after it, and the counters before it.
-func (w *Window) Take(reports []ownership.PodReport, fleet []string, now time.Time) {
+func (w *Window) Take(reports []scrape.PodReport, fleet []string, now time.Time) {
 	w.know(fleet)
 	at := now.UnixMilli()
 	if max(w.newest, w.restored) > at || w.closed > stepOf(at) {
@@ -158,7 +158,7 @@ func (s *server) rings() [4][]slot {
 }
 
 // look adds what one pod showed.
-func (w *Window) look(r ownership.PodReport, at int64) {
+func (w *Window) look(r scrape.PodReport, at int64) {
 	key := r.Name + "|" + r.Address
 	p := w.processes[key]
 	if p == nil {
@@ -186,8 +186,8 @@ func (w *Window) look(r ownership.PodReport, at int64) {
 }
 
 // show takes what is no counter.
-func (s *server) show(shown ownership.ServerReport, at int64) {
-	if shown.Shows(ownership.ShowsObjects) {
+func (s *server) show(shown scrape.ServerReport, at int64) {
+	if shown.Shows(scrape.ShowsObjects) {
 		raise(s.most[0][:], slotOf(at), shown.Objects)
 		s.seen[objects] = max(s.seen[objects], at)
 	}
@@ -195,21 +195,21 @@ func (s *server) show(shown ownership.ServerReport, at int64) {
 		raise(s.most[1][:], slotOf(at), float64(shown.Apps))
 		s.seen[apps] = max(s.seen[apps], at)
 	}
-	if shown.Shows(ownership.ShowsEvents) {
+	if shown.Shows(scrape.ShowsEvents) {
 		s.seen[events] = max(s.seen[events], at)
 	}
-	if shown.Shows(ownership.ShowsReconciles) {
+	if shown.Shows(scrape.ShowsReconciles) {
 		s.seen[reconciles] = max(s.seen[reconciles], at)
 	}
 }
 
 // count takes a process' counters of a server.
-func (w *Window) count(p *process, url string, shown ownership.ServerReport, number uint32) {
+func (w *Window) count(p *process, url string, shown scrape.ServerReport, number uint32) {
 	k := kept{look: number, counts: [2]float64{math.NaN(), math.NaN()}}
-	if shown.Shows(ownership.ShowsEvents) {
+	if shown.Shows(scrape.ShowsEvents) {
 		k.counts[0] = shown.Events
 	}
-	if shown.Shows(ownership.ShowsReconciles) {
+	if shown.Shows(scrape.ShowsReconciles) {
 		k.counts[1] = shown.Reconciles
 	}
 	if math.IsNaN(k.counts[0]) && math.IsNaN(k.counts[1]) {

@@ -15,7 +15,8 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -23,17 +24,17 @@ import (
 // noon is at a full five minutes.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-const all = ownership.ShowsObjects | ownership.ShowsEvents | ownership.ShowsReconciles
+const all = scrape.ShowsObjects | scrape.ShowsEvents | scrape.ShowsReconciles
 
 // says is a pod that answered.
-func says(pod int, at time.Time, servers map[string]ownership.ServerReport) ownership.PodReport {
+func says(pod int, at time.Time, servers map[string]scrape.ServerReport) scrape.PodReport {
 	name := fmt.Sprintf("c-%d", pod)
-	return ownership.PodReport{Controller: ownership.Controller{Pod: observed.Pod{Name: name, Replica: pod}, Address: fmt.Sprintf("10.0.0.%d:8082", pod+1)},
+	return scrape.PodReport{Controller: podlist.Controller{Pod: observed.Pod{Name: name, Replica: pod}, Address: fmt.Sprintf("10.0.0.%d:8082", pod+1)},
 		SampledAt: at, Servers: servers}
 }
 
 // silent is one that did not.
-func silent(pod int) ownership.PodReport {
+func silent(pod int) scrape.PodReport {
 	r := says(pod, time.Time{}, nil)
 	r.Err = "asking pod: connection refused"
 	return r
@@ -74,55 +75,55 @@ func TestTheMetricsAreTheDefaultOnes(t *testing.T) {
 func TestWhatPodsShowBecomesLoads(t *testing.T) {
 	const a, b = "https://a", "https://b"
 	minutes := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
-	counts := func(n float64, apps int, objects float64) ownership.ServerReport {
-		return ownership.ServerReport{Apps: apps, Events: n, Reconciles: n / 2, Objects: objects, Counts: all}
+	counts := func(n float64, apps int, objects float64) scrape.ServerReport {
+		return scrape.ServerReport{Apps: apps, Events: n, Reconciles: n / 2, Objects: objects, Counts: all}
 	}
-	left := func(n float64) ownership.ServerReport { // of a cluster that another pod has now
-		return ownership.ServerReport{Events: n, Reconciles: n / 2, Counts: ownership.ShowsEvents | ownership.ShowsReconciles}
+	left := func(n float64) scrape.ServerReport { // of a cluster that another pod has now
+		return scrape.ServerReport{Events: n, Reconciles: n / 2, Counts: scrape.ShowsEvents | scrape.ShowsReconciles}
 	}
-	type servers = map[string]ownership.ServerReport
+	type servers = map[string]scrape.ServerReport
 	for name, test := range map[string]struct {
-		look    func(n int) []ownership.PodReport
+		look    func(n int) []scrape.PodReport
 		events  map[string]float64
 		objects map[string]float64
 		apps    map[string]float64
 	}{
 		"a steady cluster": {
-			func(n int) []ownership.PodReport {
-				return []ownership.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 100)})}
+			func(n int) []scrape.PodReport {
+				return []scrape.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 100)})}
 			}, map[string]float64{a: 1}, map[string]float64{a: 100}, map[string]float64{a: 3}},
 		"a cluster that moved: the old pod's counters stand still": {
-			func(n int) []ownership.PodReport {
+			func(n int) []scrape.PodReport {
 				if n < 100 {
-					return []ownership.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 100)}), says(1, minutes(n), servers{b: counts(float64(60*n), 1, 5)})}
+					return []scrape.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 100)}), says(1, minutes(n), servers{b: counts(float64(60*n), 1, 5)})}
 				}
-				return []ownership.PodReport{says(0, minutes(n), servers{a: left(60 * 99)}),
+				return []scrape.PodReport{says(0, minutes(n), servers{a: left(60 * 99)}),
 					says(1, minutes(n), servers{a: counts(float64(60*(n-100)), 3, 110), b: counts(float64(60*n), 1, 5)})}
 			}, map[string]float64{a: 1, b: 1}, map[string]float64{a: 110, b: 5}, map[string]float64{a: 3, b: 1}},
 		"a pod that restarted in place": {
-			func(n int) []ownership.PodReport {
+			func(n int) []scrape.PodReport {
 				r := says(0, minutes(n), servers{a: counts(float64(60*(n%90)), 3, 100)})
 				r.Started = minutes(n - n%90)
-				return []ownership.PodReport{r}
+				return []scrape.PodReport{r}
 			}, map[string]float64{a: 1}, map[string]float64{a: 100}, map[string]float64{a: 3}},
 		"a pod that was replaced under its name, at another address, counts higher at once": {
-			func(n int) []ownership.PodReport {
+			func(n int) []scrape.PodReport {
 				r := says(0, minutes(n), servers{a: counts(float64(60*n), 3, 100)})
 				if n > 120 {
 					r.Address, r.Servers[a] = "10.9.9.9:8082", counts(float64(1e6+60*n), 3, 100)
 				}
-				return []ownership.PodReport{r}
+				return []scrape.PodReport{r}
 			}, map[string]float64{a: 1}, map[string]float64{a: 100}, map[string]float64{a: 3}},
 		"looks that failed leave a gap and no zero": {
-			func(n int) []ownership.PodReport {
+			func(n int) []scrape.PodReport {
 				if n%60 > 20 {
-					return []ownership.PodReport{silent(0)}
+					return []scrape.PodReport{silent(0)}
 				}
-				return []ownership.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 100)})}
+				return []scrape.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 100)})}
 			}, map[string]float64{a: 1}, map[string]float64{a: 100}, map[string]float64{a: 3}},
 		"two that have one cluster show the same Applications": {
-			func(n int) []ownership.PodReport {
-				return []ownership.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 90)}), says(1, minutes(n), servers{a: counts(float64(30*n), 3, 80)})}
+			func(n int) []scrape.PodReport {
+				return []scrape.PodReport{says(0, minutes(n), servers{a: counts(float64(60*n), 3, 90)}), says(1, minutes(n), servers{a: counts(float64(30*n), 3, 80)})}
 			}, map[string]float64{a: 1.5}, map[string]float64{a: 90}, map[string]float64{a: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestThereIsNoAnswerBeforeThereIsARate(t *testing.T) {
 	const early = "the pods are asked since 2026-08-01T12:01:00Z, and a rate needs two looks before a full five minutes: the first is there by 2026-08-01T12:10:00Z"
 	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
 	look := func(w *Window, n int) {
-		w.Take([]ownership.PodReport{says(0, at(n), map[string]ownership.ServerReport{"a": {Apps: 1, Events: float64(n), Objects: 7, Counts: all}})}, []string{"a"}, at(n))
+		w.Take([]scrape.PodReport{says(0, at(n), map[string]scrape.ServerReport{"a": {Apps: 1, Events: float64(n), Objects: 7, Counts: all}})}, []string{"a"}, at(n))
 	}
 	for name, test := range map[string]struct {
 		until int
@@ -176,7 +177,7 @@ func TestThereIsNoAnswerBeforeThereIsARate(t *testing.T) {
 			}
 		})
 	}
-	for why, reports := range map[string][]ownership.PodReport{
+	for why, reports := range map[string][]scrape.PodReport{
 		"the application-controller has no pods": nil, "asking pod: connection refused": {silent(0)},
 	} {
 		var w Window
@@ -192,11 +193,11 @@ func TestThereIsNoAnswerBeforeThereIsARate(t *testing.T) {
 // A server that is no cluster's is told, and costs nothing.
 func TestAServerOfNoClusterIsToldAndNotKept(t *testing.T) {
 	var w Window
-	servers := map[string]ownership.ServerReport{"https://ours": {Apps: 1, Counts: all}}
+	servers := map[string]scrape.ServerReport{"https://ours": {Apps: 1, Counts: all}}
 	for i := range 5000 {
-		servers[fmt.Sprintf("https://other-%04d", i)] = ownership.ServerReport{Apps: 1, Counts: all}
+		servers[fmt.Sprintf("https://other-%04d", i)] = scrape.ServerReport{Apps: 1, Counts: all}
 	}
-	w.Take([]ownership.PodReport{says(0, noon, servers)}, []string{"https://ours"}, noon)
+	w.Take([]scrape.PodReport{says(0, noon, servers)}, []string{"https://ours"}, noon)
 	answer := w.Fetched(noon)[apps]
 	if len(answer.Samples) != 101 || answer.Samples[0].Key != "https://other-0000" || answer.Samples[100].Key != "https://ours" {
 		t.Errorf("%d samples, the first %+v", len(answer.Samples), answer.Samples[0])
@@ -210,7 +211,7 @@ func TestAServerOfNoClusterIsToldAndNotKept(t *testing.T) {
 func TestAClockThatStepsForgetsNothingOfBefore(t *testing.T) {
 	var w Window
 	take := func(at time.Time, n int) {
-		w.Take([]ownership.PodReport{says(0, at, map[string]ownership.ServerReport{"a": {Apps: 1, Events: float64(60 * n), Objects: 7, Counts: all}})}, []string{"a"}, at)
+		w.Take([]scrape.PodReport{says(0, at, map[string]scrape.ServerReport{"a": {Apps: 1, Events: float64(60 * n), Objects: 7, Counts: all}})}, []string{"a"}, at)
 	}
 	for n := range 121 {
 		take(noon.Add(time.Duration(n)*time.Minute), n)
@@ -240,8 +241,8 @@ func TestNoCountMakesARateThatIsNone(t *testing.T) {
 	at := noon
 	for n := range 31 {
 		at = noon.Add(time.Duration(n) * time.Minute)
-		shown := map[string]ownership.ServerReport{"a": {Apps: 1, Events: 1.7e308 - 1e306*float64(n), Objects: 7, Counts: all}, "b": {Apps: 1, Events: float64(120 * n), Objects: 7, Counts: all}}
-		w.Take([]ownership.PodReport{says(0, at, shown)}, []string{"a", "b"}, at)
+		shown := map[string]scrape.ServerReport{"a": {Apps: 1, Events: 1.7e308 - 1e306*float64(n), Objects: 7, Counts: all}, "b": {Apps: 1, Events: float64(120 * n), Objects: 7, Counts: all}}
+		w.Take([]scrape.PodReport{says(0, at, shown)}, []string{"a", "b"}, at)
 	}
 	packed, err := w.MarshalBinary()
 	if err != nil {
@@ -259,7 +260,7 @@ func TestNoCountMakesARateThatIsNone(t *testing.T) {
 
 func TestALeaderOfTomorrowLeavesNoRateThatStands(t *testing.T) {
 	take := func(w *Window, at time.Time, events int) {
-		w.Take([]ownership.PodReport{says(0, at, map[string]ownership.ServerReport{"a": {Apps: 1, Events: float64(events), Objects: 7, Counts: all}})}, []string{"a"}, at)
+		w.Take([]scrape.PodReport{says(0, at, map[string]scrape.ServerReport{"a": {Apps: 1, Events: float64(events), Objects: 7, Counts: all}})}, []string{"a"}, at)
 	}
 	var last Window
 	tomorrow := noon.Add(24 * time.Hour)
@@ -307,7 +308,7 @@ func TestLastGoodValuesStandForWhatNobodySaw(t *testing.T) {
 	got := map[int]map[string]float64{}
 	for n := range 200 {
 		at := noon.Add(time.Duration(n) * time.Minute)
-		w.Take([]ownership.PodReport{says(0, at, map[string]ownership.ServerReport{"https://a": {Events: float64(60 * n), Counts: ownership.ShowsEvents}})}, Servers(fleet), at)
+		w.Take([]scrape.PodReport{says(0, at, map[string]scrape.ServerReport{"https://a": {Events: float64(60 * n), Counts: scrape.ShowsEvents}})}, Servers(fleet), at)
 		if w.Empty(at) {
 			w.Seed(good, fleet, at)
 		}
@@ -325,7 +326,7 @@ func TestLastGoodValuesStandForWhatNobodySaw(t *testing.T) {
 // history is what pods showed at random: looks that fail, clusters that move, processes that begin anew.
 type history struct {
 	times   []time.Time
-	reports [][]ownership.PodReport
+	reports [][]scrape.PodReport
 	servers []string
 }
 
@@ -333,28 +334,28 @@ func drawHistory(t *rapid.T) history {
 	h := history{servers: []string{"https://a", "https://b"}}
 	at := noon.Add(time.Duration(rapid.IntRange(0, 299_999).Draw(t, "offset")) * time.Millisecond)
 	owner := map[string]int{"https://a": 0, "https://b": 1}
-	counts := [2]map[string]*ownership.ServerReport{{}, {}}
+	counts := [2]map[string]*scrape.ServerReport{{}, {}}
 	addresses, started := [2]int{}, [2]time.Time{at, at}
 	for range rapid.IntRange(3, 90).Draw(t, "looks") {
 		at = at.Add(time.Duration(rapid.IntRange(46_000, 150_000).Draw(t, "apart")) * time.Millisecond)
-		var reports []ownership.PodReport
+		var reports []scrape.PodReport
 		for pod := range 2 {
 			switch rapid.IntRange(0, 30).Draw(t, "what") {
 			case 0:
 				reports = append(reports, silent(pod))
 				continue
 			case 1:
-				counts[pod], started[pod] = map[string]*ownership.ServerReport{}, at
+				counts[pod], started[pod] = map[string]*scrape.ServerReport{}, at
 				addresses[pod] += rapid.IntRange(0, 1).Draw(t, "moved")
 			case 2:
 				owner[h.servers[pod]] = rapid.IntRange(0, 1).Draw(t, "owner")
 			}
-			shown := map[string]ownership.ServerReport{}
+			shown := map[string]scrape.ServerReport{}
 			for _, url := range h.servers {
 				c := counts[pod][url]
 				if owner[url] == pod {
 					if c == nil {
-						c = &ownership.ServerReport{Counts: ownership.ShowsEvents}
+						c = &scrape.ServerReport{Counts: scrape.ShowsEvents}
 						counts[pod][url] = c
 					}
 					c.Events += float64(rapid.IntRange(0, 500).Draw(t, "events"))
@@ -364,7 +365,7 @@ func drawHistory(t *rapid.T) history {
 				}
 				if owner[url] == pod {
 					now := shown[url]
-					now.Apps, now.Objects, now.Counts = rapid.IntRange(1, 9).Draw(t, "apps"), float64(rapid.IntRange(0, 99).Draw(t, "objects")), now.Counts|ownership.ShowsObjects
+					now.Apps, now.Objects, now.Counts = rapid.IntRange(1, 9).Draw(t, "apps"), float64(rapid.IntRange(0, 99).Draw(t, "objects")), now.Counts|scrape.ShowsObjects
 					shown[url] = now
 				}
 			}
@@ -407,7 +408,7 @@ func (h history) rate(url string, until time.Time) (sum float64, any bool) {
 			continue
 		}
 		for _, r := range h.reports[i] {
-			if s, shown := r.Servers[url]; shown && r.Answered() && s.Shows(ownership.ShowsEvents) {
+			if s, shown := r.Servers[url]; shown && r.Answered() && s.Shows(scrape.ShowsEvents) {
 				series[r.Name+r.Address] = append(series[r.Name+r.Address], sample{at, s.Events, r.Started})
 			}
 		}
@@ -518,7 +519,7 @@ func FuzzWindow(f *testing.F) {
 	var w Window
 	for n := range 20 {
 		at := noon.Add(time.Duration(n) * time.Minute)
-		w.Take([]ownership.PodReport{says(0, at, map[string]ownership.ServerReport{"a": {Apps: 1, Events: float64(n * n), Objects: 7, Counts: all}})}, []string{"a"}, at)
+		w.Take([]scrape.PodReport{says(0, at, map[string]scrape.ServerReport{"a": {Apps: 1, Events: float64(n * n), Objects: 7, Counts: all}})}, []string{"a"}, at)
 	}
 	good, err := w.MarshalBinary()
 	if err != nil {
@@ -580,14 +581,14 @@ func newBigFleet(n int) *bigFleet {
 	return f
 }
 
-func (f *bigFleet) look(at time.Time, noise func(i int) float64) []ownership.PodReport {
-	reports := make([]ownership.PodReport, 16)
+func (f *bigFleet) look(at time.Time, noise func(i int) float64) []scrape.PodReport {
+	reports := make([]scrape.PodReport, 16)
 	for p := range reports {
-		reports[p] = says(p, at, map[string]ownership.ServerReport{})
+		reports[p] = says(p, at, map[string]scrape.ServerReport{})
 	}
 	for i, url := range f.servers {
 		f.counts[i] += float64(60+i) * noise(i)
-		reports[i%16].Servers[url] = ownership.ServerReport{Apps: 4, Events: f.counts[i], Reconciles: f.counts[i] / 3, Objects: float64(1000 + i), Counts: all}
+		reports[i%16].Servers[url] = scrape.ServerReport{Apps: 4, Events: f.counts[i], Reconciles: f.counts[i] / 3, Objects: float64(1000 + i), Counts: all}
 	}
 	return reports
 }
@@ -629,7 +630,7 @@ func BenchmarkWindow(b *testing.B) {
 	var w Window
 	f := newBigFleet(5000)
 	n := 0
-	look := func() ([]ownership.PodReport, time.Time) {
+	look := func() ([]scrape.PodReport, time.Time) {
 		n++
 		at := noon.Add(time.Duration(n) * time.Minute)
 		return f.look(at, func(i int) float64 { return spread(i, n/5) }), at

@@ -252,7 +252,7 @@ func differing(was, now []request) (n int) {
 // resource of which an input is not known is in neither.
 func wanted(s *resize.Sizing) (raw demand, delayed request) {
 	type sums struct{ computed, value request }
-	of := map[int]sums{}
+	of, fullest := map[int]sums{}, request{}
 	unknown := map[string]bool{}
 	for _, row := range s.Rules {
 		name, counts := requests(row.Rule)
@@ -267,8 +267,12 @@ func wanted(s *resize.Sizing) (raw demand, delayed request) {
 		if of[row.Replica].computed == nil {
 			of[row.Replica] = sums{request{}, request{}}
 		}
-		of[row.Replica].computed[name] += computed
 		of[row.Replica].value[name] += value
+		if row.Fullest {
+			fullest[name] += computed
+			continue
+		}
+		of[row.Replica].computed[name] += computed
 	}
 	all := of[size.All]
 	raw, delayed = demand{each: request{}, fullest: request{}}, request{}
@@ -278,7 +282,8 @@ func wanted(s *resize.Sizing) (raw demand, delayed request) {
 				continue
 			}
 			if replica == size.All {
-				raw.each[name], delayed[name] = sum.computed[name], max(delayed[name], sum.value[name])
+				raw.each[name], raw.fullest[name] = sum.computed[name], max(raw.fullest[name], fullest[name])
+				delayed[name] = max(delayed[name], sum.value[name])
 				continue
 			}
 			raw.fullest[name] = max(raw.fullest[name], sum.computed[name])

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
+	"ballast/planner/size"
 )
 
 // moment is what one cycle decides: the memory of each replica as the rules compute it, and as the plan has it.
@@ -182,6 +183,33 @@ func TestAnInputThatIsNotKnownTakesNothingBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, tally.Bill().Ways[2:]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Where one size is for all (a Deployment, size.apply: template), what the fullest replica needs is divided among HVPA's replicas
+// as where each has its own, and what does not go by a replica is not.
+func TestOneSizeForAllIsBilledAsTheFullestReplicas(t *testing.T) {
+	bills := map[bool][]Way{}
+	for _, uniform := range []bool{false, true} {
+		var tally Tally
+		now := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
+		for hour, needs := range []string{"1", "1", "2", "2", "4", "4"} {
+			rows := []resize.SizeRow{{Rule: "requests/cpu/base", Replica: size.All, Known: true, Computed: "500m", Value: "500m"}}
+			if uniform {
+				rows = append(rows, resize.SizeRow{Rule: "requests/cpu", Replica: size.All, Fullest: true, Known: true, Computed: needs, Value: needs})
+			} else {
+				rows = append(rows, resize.SizeRow{Rule: "requests/cpu", Replica: 0, Known: true, Computed: needs, Value: needs},
+					resize.SizeRow{Rule: "requests/cpu", Replica: 1, Known: true, Computed: "500m", Value: "500m"})
+			}
+			tally.Count(now.Add(time.Duration(hour)*time.Hour), &resize.Sizing{Rules: rows}, plan.Plan{}, 2, time.Hour)
+		}
+		bills[uniform] = tally.Bill().Ways[2:]
+	}
+	if diff := cmp.Diff(bills[false], bills[true]); diff != "" {
+		t.Errorf("of its own size, and one for all (-own +one):\n%s", diff)
+	}
+	if got, want := bills[true][1].Replicas, (Replicas{6, 2, 6}); got != want {
+		t.Errorf("HVPA makes %+v, want %+v", got, want)
 	}
 }
 

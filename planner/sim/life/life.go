@@ -19,7 +19,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/sim"
@@ -189,7 +189,7 @@ func (l *Life) Inputs() input.Inputs {
 	}
 	reports := l.Reports(l.Now)
 	found := standing.Fleet(in)
-	in.Observed = input.Observed{Known: true, Dynamic: l.Deployment, Pods: ownership.Pods(reports), Reported: l.Observation(reports, found)}
+	in.Observed = input.Observed{Known: true, Dynamic: l.Deployment, Pods: scrape.Pods(reports), Reported: l.Observation(reports, found)}
 	return in
 }
 

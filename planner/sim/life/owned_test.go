@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/plan"
 )
@@ -148,7 +149,7 @@ func (j *judge) standsInTheWay(name string) string {
 // starved reports whether a trip stops failovers too: for memory, or where nobody knows why.
 func (j *judge) starved() bool {
 	trip := j.memory.Changes.Trip
-	return (j.Tripped != "" || trip != nil) && (trip == nil || trip.Reason == change.OOMKilled)
+	return (j.Tripped != "" || trip != nil) && (trip == nil || trip.Reason == harm.OOMKilled)
 }
 
 // wholeFleet reports whether more than half of the replicas are or were ill lately.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/change"
+	"ballast/planner/change/maintenance"
 	"ballast/planner/size"
 )
 
@@ -35,7 +36,7 @@ type BucketSpec struct {
 	Base               map[string]Param // baseResourcesPerReplica
 	Gap                Params
 	ScaleUp, ScaleDown ScaleType
-	Windows            []change.MaintenanceWindow
+	Windows            []maintenance.Window
 }
 
 var resources = []string{size.CPU, size.Memory}

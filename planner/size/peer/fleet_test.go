@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/size"
+	"ballast/planner/size/weights"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -94,20 +95,20 @@ func cpvpsDay(b *strings.Builder, rules []size.Rule) {
 
 // hvpaDay lets HVPA and ours follow a day, from two replicas that carry 2.5 each. The HPA wants as many as the size then
 // needs, the VPA what each of those that are there uses.
-func hvpaDay(t *testing.T, b *strings.Builder, most int, weights []WeightInterval) {
-	s := HVPASpec{Intervals: weights}
+func hvpaDay(t *testing.T, b *strings.Builder, most int, given []WeightInterval) {
+	s := HVPASpec{Intervals: given}
 	one := 1
 	s.Hpa.Deploy, s.Hpa.Template.Spec.MinReplicas, s.Hpa.Template.Spec.MaxReplicas = true, &one, most
-	var intervals []size.Interval
+	var intervals []weights.Interval
 	const today = 2.5
-	for i, w := range weights {
-		in := size.Interval{From: float64(w.Start-1) * today, Weight: w.VpaWeight}
-		if to := float64(w.Last) * today; i < len(weights)-1 {
+	for i, w := range given {
+		in := weights.Interval{From: float64(w.Start-1) * today, Weight: w.VpaWeight}
+		if to := float64(w.Last) * today; i < len(given)-1 {
 			in.To = &to
 		}
 		intervals = append(intervals, in)
 	}
-	ours, wrong := size.Check(intervals)
+	ours, wrong := weights.Check(intervals)
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -115,7 +116,7 @@ func hvpaDay(t *testing.T, b *strings.Builder, most int, weights []WeightInterva
 		replicas int
 		each     float64
 	}{2, today}
-	f := size.Fleet{Replicas: 2, Capacity: today, Now: 2, Min: 1, Max: most, Hysteresis: 0.1, Intervals: ours}
+	f := weights.Fleet{Replicas: 2, Capacity: today, Now: 2, Min: 1, Max: most, Hysteresis: 0.1, Intervals: ours}
 	for hour, factor := range day {
 		loads := make([]float64, clusters)
 		for i := range loads {

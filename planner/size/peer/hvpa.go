@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/change"
+	"ballast/planner/change/maintenance"
 	"ballast/planner/size"
 )
 
@@ -88,6 +89,7 @@ type Param struct {
 // ContainerPolicy is what a VPA may do with a container.
 type ContainerPolicy struct {
 	ContainerName       string            `json:"containerName"`
+	Mode                string            `json:"mode"` // Off: the VPA says nothing of it
 	MinAllowed          map[string]Amount `json:"minAllowed"`
 	MaxAllowed          map[string]Amount `json:"maxAllowed"`
 	ControlledResources []string          `json:"controlledResources"`
@@ -206,20 +208,20 @@ func (s ScaleType) Stabilization() time.Duration {
 }
 
 // policy is one direction's rules as ours.
-func (s ScaleType) policy(windows []change.MaintenanceWindow, least change.MinChange) change.Policy {
+func (s ScaleType) policy(windows []maintenance.Window, least change.MinChange) change.Policy {
 	return change.Policy{Mode: s.UpdatePolicy.UpdateMode, Windows: windows, Cooldown: s.Stabilization(), MinChange: least}
 }
 
 // Windows is the maintenance window, none where none is given.
-func (s HVPASpec) Windows() ([]change.MaintenanceWindow, error) {
+func (s HVPASpec) Windows() ([]maintenance.Window, error) {
 	if s.Window == nil {
 		return nil, nil
 	}
-	w, err := change.ParseHVPAWindow(s.Window.Begin, s.Window.End)
+	w, err := maintenance.ParseHVPAWindow(s.Window.Begin, s.Window.End)
 	if err != nil {
 		return nil, err
 	}
-	return []change.MaintenanceWindow{w}, nil
+	return []maintenance.Window{w}, nil
 }
 
 // Within fills in the ends that are left out.
@@ -295,7 +297,7 @@ func (s HVPASpec) Requests(container string, stands size.Resources, targets map[
 }
 
 // judge asks the rules of change of one resource.
-func (s HVPASpec) judge(name string, now, want resource.Quantity, weight int, windows []change.MaintenanceWindow, m Moment) (change.Verdict, error) {
+func (s HVPASpec) judge(name string, now, want resource.Quantity, weight int, windows []maintenance.Window, m Moment) (change.Verdict, error) {
 	up, err := s.Vpa.ScaleUp.MinChange.MinChange(name)
 	if err != nil {
 		return change.Verdict{}, err

@@ -15,8 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/change"
+	"ballast/planner/change/maintenance"
 	"ballast/planner/size"
 	"ballast/planner/size/inputs"
+	"ballast/planner/size/weights"
 )
 
 // vector is one of testdata/hvpa.json.gz: functions of gardener/hvpa-controller, its master and its branch hvpa-v2. Out is
@@ -612,7 +614,7 @@ func converges(t *testing.T, v vector) {
 	read(t, fields["vpaWeight"], &weight)
 	from, to := quantity(t, text(t, fields["requests.cpu"])), quantity(t, text(t, fields["target.cpu"]))
 	load := to.AsApproximateFloat64()
-	f := size.Fleet{Replicas: 1, Capacity: from.AsApproximateFloat64(), Load: load, Min: 1, Max: 10, Hysteresis: 0.1, DefaultWeight: weight,
+	f := weights.Fleet{Replicas: 1, Capacity: from.AsApproximateFloat64(), Load: load, Min: 1, Max: 10, Hysteresis: 0.1, DefaultWeight: weight,
 		FullestOf: func(replicas int) float64 { return load / float64(replicas) }}
 	first := f.Decide()
 	f.Replicas, f.Capacity = first.Replicas, first.Capacity
@@ -659,7 +661,7 @@ func windowContains(t *testing.T, v vector) {
 	}
 	read(t, v.In, &in)
 	read(t, v.promised(), &out)
-	w, err := change.ParseHVPAWindow(in.Begin, in.End)
+	w, err := maintenance.ParseHVPAWindow(in.Begin, in.End)
 	if v.Quirk == "begin-eq-end-inconsistent" {
 		if err == nil {
 			t.Error("it is not refused")
@@ -688,7 +690,7 @@ func windowParses(t *testing.T, v vector) {
 	var out struct{ Error string }
 	read(t, v.In, &in)
 	read(t, v.promised(), &out)
-	if _, err := change.ParseHVPAWindow(in.Begin, in.End); (err != nil) != (out.Error != "") {
+	if _, err := maintenance.ParseHVPAWindow(in.Begin, in.End); (err != nil) != (out.Error != "") {
 		t.Errorf("error %v, want one like %q", err, out.Error)
 	}
 }
@@ -746,7 +748,7 @@ func endToEnd(t *testing.T, v vector) {
 	if v.Quirk == "stuck-large-pods" { // ours goes by the load, whatever replicas there are
 		now, want := quantity(t, in.Requests["cpu"]), quantity(t, in.VpaTarget["cpu"])
 		load := want.AsApproximateFloat64() * float64(in.Replicas)
-		got := size.Fleet{Replicas: in.Replicas, Capacity: now.AsApproximateFloat64(), Load: load, Min: 1, Max: in.MaxReplicas, Hysteresis: 0.1,
+		got := weights.Fleet{Replicas: in.Replicas, Capacity: now.AsApproximateFloat64(), Load: load, Min: 1, Max: in.MaxReplicas, Hysteresis: 0.1,
 			FullestOf: func(replicas int) float64 { return load / float64(replicas) }}.Decide()
 		if got.Capacity >= now.AsApproximateFloat64() || float64(got.Replicas)*got.Capacity < load {
 			t.Errorf("of %d x %s for %v: %+v", in.Replicas, now.String(), load, got)

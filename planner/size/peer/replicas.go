@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/change/maintenance"
 )
 
 // Weight is the share of growth that is vertical with so many replicas. With 100, where it could never leave, HVPA takes
@@ -56,8 +57,8 @@ func (s HVPASpec) Off(now time.Time) (bool, error) {
 	return true, nil
 }
 
-func offNow(mode change.Mode, windows []change.MaintenanceWindow, now time.Time) bool {
-	shut := len(windows) > 0 && !change.NextOf(windows, now).Equal(now)
+func offNow(mode change.Mode, windows []maintenance.Window, now time.Time) bool {
+	shut := len(windows) > 0 && !maintenance.NextOf(windows, now).Equal(now)
 	return mode == change.Off || mode == change.Maintenance && shut
 }
 

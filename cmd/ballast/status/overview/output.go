@@ -1,0 +1,380 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"ballast/cmd/ballast/say"
+	"ballast/planner/plan"
+	"ballast/planner/status"
+)
+
+func (s *Overview) WriteTable(w io.Writer) error {
+	if s.Plan == nil {
+		say.To(w, "There is no plan in force. %s\n", s.PlanError)
+		return nil
+	}
+	say.To(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy, s.Reason)
+	s.writeLeader(w)
+	if err := s.writeConditions(w); err != nil {
+		return err
+	}
+	s.writeWorkload(w)
+	if s.Rollout != nil {
+		s.writeRollout(w)
+	}
+	s.writeAsked(w)
+	if err := s.writeReplicas(w); err != nil {
+		return err
+	}
+	if s.Slots != nil {
+		if err := s.writeSlots(w); err != nil {
+			return err
+		}
+	}
+	s.writeSizes(w)
+	s.writeElsewhere(w)
+	s.writeTrouble(w)
+	s.writeBudget(w)
+	s.writePutBack(w)
+	for _, b := range s.Blocked {
+		say.To(w, "Blocked  %s\n", say.OneLine(b.String()))
+	}
+	s.writeLists(w)
+	s.writeBeside(w)
+	say.Problems(w, s.Problems)
+	s.writeDecisions(w)
+	return nil
+}
+
+func (s *Overview) writeLeader(w io.Writer) {
+	if o := s.Owner; o != nil {
+		say.To(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n",
+			cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
+		s.writeClaimsEnd(w)
+		return
+	}
+	switch {
+	case s.Leader == "":
+	case s.Renewed.Sub(s.Now) > clocksDiffer:
+		say.To(w, "Leader   %s, whose Lease was renewed at %s: that lies in the future, and no planner writes it\n", s.Leader, s.Renewed.UTC().Format(time.RFC3339))
+		s.writeClaimsEnd(w)
+	default:
+		say.To(w, "Leader   %s, renewed %s ago\n", s.Leader, say.Span(s.Now.Sub(s.Renewed)))
+	}
+}
+
+// outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
+const outdated = 5 * time.Minute
+
+// writeConditions says how the leader has things, and how long ago it looked.
+func (s *Overview) writeConditions(w io.Writer) error {
+	if s.LookedAt.IsZero() {
+		return nil
+	}
+	since := ""
+	if s.Now.Sub(s.LookedAt) > outdated {
+		since = ": no leader has looked since; see the pods of Deployment ballast-planner"
+	}
+	say.To(w, "Status   as the leader had it %s ago%s\n", say.Span(s.Now.Sub(s.LookedAt)), since)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range s.Conditions {
+		say.To(t, "  %s\t%s\t%s\t%s", c.Type, c.Status, say.Span(s.Now.Sub(c.LastTransitionTime)), c.Reason)
+		if c.Message != "" {
+			say.To(t, ": %s", c.Message)
+		}
+		say.To(t, "\n")
+	}
+	return t.Flush()
+}
+
+// clocksDiffer is by how much the clock here may be behind a planner's.
+const clocksDiffer = time.Minute
+
+// writeClaimsEnd says what ends the claim of a Lease that somebody forged.
+func (s *Overview) writeClaimsEnd(w io.Writer) {
+	say.To(w, "         if no such planner runs, end its claim by deleting the Lease, which a planner makes anew: kubectl -n %s delete lease ballast-%s\n", s.Workload.Namespace, s.Workload.Name)
+}
+
+func (s *Overview) writeWorkload(w io.Writer) {
+	say.To(w, "Workload %s %s/%s: %d of %d replicas ready", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name, s.Workload.ReadyReplicas, s.Workload.Replicas)
+	if s.Workload.Kind == plan.Deployment { // it has no env
+		say.To(w, "; the plan holds %d\n", s.Plan.Replicas)
+		return
+	}
+	env := "none"
+	if s.Workload.EnvReplicas != nil {
+		env = *s.Workload.EnvReplicas
+	}
+	say.To(w, ", %s=%s; the plan holds %d and %d\n", plan.EnvReplicas, env, s.Plan.Replicas, s.Plan.ControllerReplicas)
+}
+
+// shownMoves is how many moves of a wave the table lists.
+const shownMoves = 5
+
+func (s *Overview) writeRollout(w io.Writer) {
+	r := s.Rollout
+	say.To(w, "Rollout  %s, %s", r.Mode, r.Stage)
+	if r.Wave > 0 {
+		say.To(w, ", wave %d of about %d", r.Wave, max(r.Waves, r.Wave))
+	}
+	say.To(w, " since %s (%s): %s", r.Since.Format(time.RFC3339), say.Span(s.Now.Sub(r.Since)), s.describeCounts())
+	if len(r.Moves) > 0 {
+		say.To(w, ", %s", say.Plural(len(r.Moves), "move"))
+	}
+	switch {
+	case r.Late:
+		say.To(w, "; past its deadline")
+	case !r.Deadline.IsZero():
+		say.To(w, "; %s until its deadline", say.Span(r.Deadline.Sub(s.Now)))
+	}
+	say.To(w, "\n")
+	for i, m := range r.Moves {
+		if i == shownMoves {
+			say.To(w, "           ... and %d more (-o json shows them)\n", len(r.Moves)-i)
+			break
+		}
+		say.To(w, "           %s\n", describe(m))
+	}
+	if r.After > 0 {
+		say.To(w, "         then %s more\n", say.Plural(r.After, "cluster"))
+	}
+	if r.Waits != "" {
+		say.To(w, "         it waits: %s\n", r.Waits)
+	}
+	if s.Plan.Replicas == 0 && !s.Plan.FreeReplicas && plan.StopLapsed(r.Since, s.Now) {
+		say.To(w, "         it holds no replicas any more, since no planner ended its stop within %s; this brings them back: kubectl -n %s scale %s %s --replicas=%d\n",
+			say.Span(plan.StopHeld), s.Workload.Namespace, strings.ToLower(s.Workload.Kind), s.Workload.Name, r.From.Replicas)
+	}
+}
+
+// describeCounts is what becomes of the replicas and of the env.
+func (s *Overview) describeCounts() string {
+	from, to := s.Rollout.From, s.Rollout.To
+	said := say.Plural(to.Replicas, "replica")
+	if from.Replicas != to.Replicas {
+		said = fmt.Sprintf("%d -> %s", from.Replicas, said)
+	}
+	if from.ControllerReplicas != to.ControllerReplicas && s.Workload.Kind != plan.Deployment {
+		said += fmt.Sprintf(", %s %d -> %d", plan.EnvReplicas, from.ControllerReplicas, to.ControllerReplicas)
+	}
+	return said
+}
+
+// writeAsked says what people asked for, what keeps ballast from deciding, and which replicas take no new cluster.
+func (s *Overview) writeAsked(w io.Writer) {
+	if s.Tripped != "" {
+		say.To(w, "Tripped  ballast stopped itself: %s\n         look into it, then: ballast resume\n", s.Tripped)
+	}
+	if s.Paused {
+		say.To(w, "Paused   nothing new is decided; enforcement goes on%s\n", s.pausedBy())
+	}
+	if s.BreakGlass {
+		say.To(w, "Off      break-glass: every write passes but one to data.plan, and what the API server's policies refuse, ballast writes nothing of Argo CD's\n")
+	}
+	if !s.HeldUntil.IsZero() {
+		say.To(w, "Waits    a rollout failed or went back to an earlier plan; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), say.Span(s.HeldUntil.Sub(s.Now)))
+	}
+	if s.RollbackTo != "" {
+		say.To(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)
+	}
+	for _, c := range s.Cordons {
+		say.To(w, "Cordon   replica %d until %s (%s): %s still there\n",
+			c.Replica, c.Until.Format(time.RFC3339), say.Span(c.Until.Sub(s.Now)), say.Plural(c.Clusters, "cluster"))
+	}
+	if s.Plan != nil && len(s.Plan.Full) > 0 {
+		say.To(w, "Full     replica %s: a new cluster goes to another one while there is one\n", numbers(s.Plan.Full))
+	}
+}
+
+func (s *Overview) pausedBy() string {
+	switch {
+	case s.PausedBy != "" && s.PausedWhy != "":
+		return fmt.Sprintf(" (%s: %s)", s.PausedBy, s.PausedWhy)
+	case s.PausedBy+s.PausedWhy != "":
+		return fmt.Sprintf(" (%s)", s.PausedBy+s.PausedWhy)
+	}
+	return ""
+}
+
+// writeReplicas draws each replica's load against the heaviest, with how its pod is.
+func (s *Overview) writeReplicas(w io.Writer) error {
+	replicas, pods := s.Replicas, map[int][]string{}
+	var most plan.Load
+	for _, r := range replicas {
+		most = max(most, r.TotalLoad)
+	}
+	for _, p := range s.Pods {
+		if pods[p.Replica] = append(pods[p.Replica], s.describePod(p)); p.Replica >= len(replicas) {
+			replicas = append(replicas, s.CarriedBy(p.Replica)) // it comes, or it goes
+		}
+	}
+	known := map[int]status.Replica{}
+	for _, r := range s.Known {
+		known[r.Replica] = r
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, r := range replicas {
+		if i > 0 && r.ID == replicas[i-1].ID {
+			continue // one of two pods while a Deployment replaces them
+		}
+		say.To(t, "  %d\t%s\t%s\t%s", r.ID, say.Bar(r.TotalLoad, most), r.TotalLoadDisplay, say.Plural(len(r.LoadIndexes), "cluster"))
+		if len(known) > 0 {
+			say.To(t, "\t%s\t%s", owns(known[r.ID]), s.sampled(known[r.ID]))
+		}
+		switch {
+		case len(pods[r.ID]) > 0:
+			say.To(t, "\t%s", strings.Join(pods[r.ID], "; beside it: "))
+		case s.SeesPods:
+			say.To(t, "\tno pod")
+		}
+		say.To(t, "\n")
+	}
+	return t.Flush()
+}
+
+func (s *Overview) describePod(p PodStatus) string {
+	said := "not ready"
+	switch {
+	case p.Terminating:
+		said = "stops"
+	case p.Ready:
+		said = "ready"
+	}
+	if p.Restarts > 0 {
+		said += ", " + say.Plural(p.Restarts, "restart")
+		if !p.RestartedAt.IsZero() {
+			said += fmt.Sprintf(", the last %s ago", say.Span(s.Now.Sub(p.RestartedAt)))
+		}
+	}
+	if p.OOMKilled {
+		said += ", killed for its memory"
+	}
+	if p.MemoryLimit > 0 {
+		said += fmt.Sprintf(", limit %d MiB", p.MemoryLimit>>20)
+	}
+	return said
+}
+
+// writeSlots shows a Deployment's dynamic distribution.
+func (s *Overview) writeSlots(w io.Writer) error {
+	flag := ""
+	if s.Slots.Unhealthy {
+		flag = " (unhealthy)"
+	}
+	say.To(w, "Slots    %d of %d healthy%s\n", s.Slots.Healthy, s.Slots.Of, flag)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, slot := range s.Slots.Slots {
+		say.To(t, "  %d\t%s\t%s\n", slot.Shard, slot.State, slot.describe())
+	}
+	for _, p := range s.Pods {
+		if p.Replica == plan.NoReplica {
+			say.To(t, "  -\tNo slot\t%s: %s\n", p.Name, s.describePod(p))
+		}
+	}
+	return t.Flush()
+}
+
+func (s SlotStatus) describe() string {
+	if s.Controller == "" {
+		return "-"
+	}
+	said := s.Controller + ": no heartbeat yet"
+	if s.HeartbeatAge != "" {
+		said = fmt.Sprintf("%s: heartbeat %s ago", s.Controller, s.HeartbeatAge)
+	}
+	if s.Unhealthy {
+		said += ", unhealthy"
+	}
+	return said
+}
+
+// writeTrouble says what is wrong with replicas and owners, as the leader remembers it.
+func (s *Overview) writeTrouble(w io.Writer) {
+	for _, u := range s.Unwell {
+		say.To(w, "Unwell   %s\n", u.Message)
+	}
+	if s.FailoverOff != "" {
+		say.To(w, "         %s\n", s.FailoverOff)
+	}
+	for _, f := range s.Orphaned {
+		last := ""
+		if f.Last != nil {
+			last = fmt.Sprintf("; replica %d had it last", *f.Last)
+		}
+		say.To(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(f.Since)), last)
+	}
+	for _, f := range s.Doubled {
+		say.To(w, "Doubled  %s: several replicas have it since %s (%s): %v\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(f.Since)), f.Owners)
+	}
+	if s.Omitted > 0 {
+		say.To(w, "         the leader found %d more faults than it could say\n", s.Omitted)
+	}
+}
+
+func (s *Overview) writeBudget(w io.Writer) {
+	if s.Budget == nil {
+		return
+	}
+	say.To(w, "Budget   %s\n", s.Budget.Message)
+	if c := s.Candidate; c != nil {
+		say.To(w, "Wanted   %s on %s: %s\n", say.Plural(c.Moves, "move"), say.Plural(c.Replicas, "replica"), c.Verdict)
+	}
+}
+
+// writePutBack names those whose writes were put back or refused most.
+func (s *Overview) writePutBack(w io.Writer) {
+	if s.PutBack == nil || len(s.PutBack.Users) == 0 {
+		return
+	}
+	const most = 3
+	var who []string
+	for _, u := range s.PutBack.Users[:min(len(s.PutBack.Users), most)] {
+		who = append(who, fmt.Sprintf("%s of %s", say.Plural(u.PutBack+u.Refused, "write"), u.User))
+	}
+	if more := len(s.PutBack.Users) - most; more > 0 {
+		who = append(who, fmt.Sprintf("and of %d more", more))
+	}
+	unsure := ""
+	if s.PutBack.Unverified {
+		unsure = ", as callers say"
+	}
+	say.To(w, "Put back %s, or refused, since %s%s\n", strings.Join(who, ", "), s.PutBack.Since.UTC().Format(time.RFC3339), unsure)
+}
+
+func (s *Overview) writeLists(w io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(s.Pins)) {
+		say.To(w, "Pin      %s: %d\n", name, s.Pins[name])
+	}
+	for _, p := range s.PinProblems {
+		say.To(w, "Pin      %s\n", p.Error())
+	}
+	for _, d := range s.Drift {
+		say.To(w, "Differs  %s\n", d)
+	}
+	for _, h := range s.Held {
+		say.To(w, "Held     %s\n", h)
+	}
+	if len(s.Drift)+len(s.Held) == 0 && s.Plan.Mode.Enforced() {
+		say.To(w, "Nothing differs from the plan.\n")
+	}
+}
+
+// writeBeside says who else has a say over the workload, and what does not show.
+func (s *Overview) writeBeside(w io.Writer) {
+	for _, n := range s.Neighbours {
+		say.To(w, "Beside   %s\n", n.Message)
+	}
+	if len(s.Unseen) > 0 {
+		say.To(w, "Unseen   not visible to you: %s\n", strings.Join(s.Unseen, ", "))
+	}
+	for _, u := range s.Unread {
+		say.To(w, "Unseen   %s\n", u)
+	}
+}

@@ -1,0 +1,172 @@
+// Package overview is what `ballast status` shows, and how it is printed.
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/cmd/ballast/steer"
+	"ballast/planner/conflicts"
+	"ballast/planner/cycle"
+	"ballast/planner/cycle/compare"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize"
+	"ballast/planner/diff"
+	"ballast/planner/discover"
+	"ballast/planner/observed"
+	"ballast/planner/plan"
+	"ballast/planner/status"
+)
+
+// Overview is what is shown.
+type Overview struct {
+	Plan        *plan.Plan         `json:"plan,omitempty"`
+	PlanError   string             `json:"planError,omitempty"`
+	Reason      string             `json:"reason,omitempty"`
+	DecidedAt   string             `json:"decidedAt,omitempty"`
+	DecidedBy   string             `json:"decidedBy,omitempty"`
+	Leader      string             `json:"leader,omitempty"`
+	Renewed     time.Time          `json:"renewed,omitzero"`
+	LookedAt    time.Time          `json:"lookedAt,omitzero"` // when the leader said what follows
+	Conditions  []status.Condition `json:"conditions,omitempty"`
+	Owner       *conflicts.Owner   `json:"owner,omitempty"` // another installation, whose the target is
+	Paused      bool               `json:"paused,omitempty"`
+	PausedBy    string             `json:"pausedBy,omitempty"`
+	PausedWhy   string             `json:"pausedReason,omitempty"`
+	BreakGlass  bool               `json:"enforcementOff,omitempty"`
+	Tripped     string             `json:"tripped,omitempty"` // why ballast stopped itself
+	HeldUntil   time.Time          `json:"heldUntil,omitzero"`
+	RollbackTo  string             `json:"rollbackTo,omitempty"`
+	Cordons     []steer.Cordoned   `json:"cordons,omitempty"`
+	Rollout     *UnderWay          `json:"rollout,omitempty"`
+	Workload    discover.Workload  `json:"workload"`
+	Replicas    []plan.Replica     `json:"replicas,omitempty"`
+	Pods        []PodStatus        `json:"pods,omitempty"`
+	Slots       *SlotsStatus       `json:"slots,omitempty"`
+	Known       []status.Replica   `json:"known,omitempty"`     // what the leader knows of each replica
+	Elsewhere   []status.Elsewhere `json:"elsewhere,omitempty"` // clusters that are not where the plan has them, by the pods' own account
+	Unwell      []status.Unwell    `json:"unwell,omitempty"`
+	FailoverOff string             `json:"failoverHeld,omitempty"` // why nothing is done about them
+	Orphaned    []status.Fault     `json:"orphaned,omitempty"`
+	Doubled     []status.Fault     `json:"doubled,omitempty"`
+	Budget      *status.Budget     `json:"budget,omitempty"`
+	PutBack     *plan.PutBack      `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
+	Candidate   *status.Candidate  `json:"candidate,omitempty"`
+	Blocked     []resize.Blocked   `json:"blocked,omitempty"`
+	Omitted     int                `json:"omitted,omitempty"` // entries of what the leader said that had no room
+	Pins        plan.Pins          `json:"pins,omitempty"`
+	PinProblems []plan.PinProblem  `json:"pinProblems,omitempty"`
+	Drift       []diff.Step        `json:"drift,omitempty"`
+	Held        []string           `json:"held,omitempty"`
+	Decisions   []decision         `json:"decisions,omitempty"` // newest first
+	Needs       []string           `json:"needs,omitempty"`     // what waits for a person
+
+	Neighbours []conflicts.Finding `json:"neighbours,omitempty"`
+	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
+	Unread     []string            `json:"unread,omitempty"` // what could not be read for another reason
+	Problems   []problem.Problem   `json:"problems,omitempty"`
+
+	Now      time.Time `json:"-"`
+	SeesPods bool      `json:"-"`
+}
+
+// UnderWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what
+// it waits for; empty where its stage has just begun, or the leader has not looked at it yet.
+type UnderWay struct {
+	Mode     string       `json:"mode"`
+	Stage    plan.Stage   `json:"stage"`
+	Since    time.Time    `json:"since"`
+	Deadline time.Time    `json:"deadline,omitzero"`
+	Late     bool         `json:"late,omitempty"`
+	From     plan.Count   `json:"from"`
+	To       plan.Count   `json:"to"`
+	Wave     int          `json:"wave,omitempty"`
+	Waves    int          `json:"waves,omitempty"`
+	Moves    []cycle.Move `json:"moves,omitempty"`
+	After    int          `json:"after,omitempty"` // clusters that move after this wave
+	Waits    string       `json:"waits,omitempty"`
+}
+
+// PodStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where
+// it holds no slot of a Deployment.
+type PodStatus struct {
+	Replica     int       `json:"replica"`
+	Name        string    `json:"name"`
+	Ready       bool      `json:"ready"`
+	Terminating bool      `json:"terminating,omitempty"`
+	Claimed     bool      `json:"claimed"`
+	Restarts    int       `json:"restarts"`
+	RestartedAt time.Time `json:"restartedAt,omitzero"`
+	OOMKilled   bool      `json:"oomKilled,omitempty"`   // its last end
+	MemoryLimit int64     `json:"memoryLimit,omitempty"` // bytes
+
+	Asked    plan.Resources  `json:"asked,omitzero"`   // by its spec
+	Has      plan.Resources  `json:"has,omitzero"`     // by its status; empty: the node has not said
+	Resize   observed.Resize `json:"resize,omitempty"` // where a change of its size is not done
+	Words    string          `json:"words,omitempty"`  // its node's of that
+	Clusters int             `json:"clusters"`
+	Load     string          `json:"load"`
+}
+
+// SlotsStatus is a Deployment's dynamic distribution. Unhealthy says that fewer slots are held than there are replicas.
+type SlotsStatus struct {
+	Healthy   int          `json:"healthy"`
+	Of        int          `json:"of"`
+	Unhealthy bool         `json:"unhealthy"`
+	Slots     []SlotStatus `json:"slots"`
+}
+
+type SlotStatus struct {
+	Shard        int    `json:"shard"`
+	State        string `json:"state"`
+	Controller   string `json:"controller,omitempty"`
+	HeartbeatAge string `json:"heartbeatAge,omitempty"`
+	Unhealthy    bool   `json:"unhealthy,omitempty"` // its controller is silent, or gone
+}
+
+// CarriedBy is what a replica has under the plan; one that there is not has nothing.
+func (s *Overview) CarriedBy(replica int) plan.Replica {
+	if replica < 0 || replica >= len(s.Replicas) {
+		return plan.Replica{ID: replica, TotalLoadDisplay: plan.Load(0).Display()}
+	}
+	return s.Replicas[replica]
+}
+
+// TakeOver shows what the leader said. What it could not do or will not believe it says of all that is shown here, too.
+func (s *Overview) TakeOver(said status.Status) {
+	s.LookedAt, s.Conditions, s.Budget, s.Candidate = said.LookedAt, said.Conditions, said.Budget, said.Candidate
+	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned, said.Doubled, said.Omitted
+	s.PutBack = said.PutBack
+	s.Blocked, s.Known, s.Elsewhere = said.Blocked, said.Replicas, said.Elsewhere
+	if said.HeldUntil.After(s.Now) {
+		s.HeldUntil = said.HeldUntil
+	}
+	known := func(p problem.Problem) bool {
+		return slices.ContainsFunc(said.Problems, func(q problem.Problem) bool { return p.Kind == q.Kind && p.Subject == q.Subject })
+	}
+	s.Problems = append(slices.DeleteFunc(s.Problems, known), said.Problems...)
+}
+
+// UnderWayOf is the rollout of the plan in force. What it waits for the leader says, if it has looked at this revision.
+func UnderWayOf(v *plan.View, said *status.Status, now time.Time) *UnderWay {
+	r := v.Plan.Rollout
+	if r == nil {
+		return nil
+	}
+	u := &UnderWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, From: r.From, To: plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
+		Wave: r.Wave, Waves: r.Waves, Moves: compare.MovesUnderWay(v)}
+	if said != nil && said.Revision == v.Plan.Revision && said.Rollout != nil {
+		u.Waits, u.Deadline, u.After = said.Rollout.Waits, said.Rollout.Deadline, said.Rollout.After
+		u.Late = said.Rollout.Late || !u.Deadline.IsZero() && now.After(u.Deadline)
+	}
+	return u
+}
+
+// describe words a move; where a cluster came from nobody may know any more.
+func describe(m cycle.Move) string {
+	if m.From == plan.NoReplica {
+		return fmt.Sprintf("%s: to %d", m.Cluster, m.To)
+	}
+	return fmt.Sprintf("%s: %d -> %d", m.Cluster, m.From, m.To)
+}

@@ -1,0 +1,306 @@
+// Package harm says when a wave, or a rollout that fails again and again, stops everything after it.
+package harm
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+)
+
+const (
+	// watched is how long a wave answers for what follows it.
+	watched = 15 * time.Minute
+	// warm is how long after a wave reconcile times say nothing: its clusters' caches fill, and their first refreshes wait
+	// for that.
+	warm = 3 * time.Minute
+	// minReconciles is how many reconciles a mean needs, before as after.
+	minReconciles = 20
+	// slower is how much longer than before a mean must be.
+	slower = 2.0
+	// minRise is how much longer in seconds: the first bucket of Argo CD's own histogram, below which it tells nothing
+	// apart.
+	minRise = 0.25
+)
+
+// Work is what a replica did, by argocd_app_reconcile's count and sum: counters since its process began.
+type Work struct {
+	Reconciles uint64  `json:"n"`
+	Seconds    float64 `json:"s"`
+}
+
+func (w Work) mean() float64 { return w.Seconds / float64(w.Reconciles) }
+
+func (w Work) believable() bool {
+	return w.Seconds >= 0 && !math.IsInf(w.Seconds, 1) // NaN is not >= 0
+}
+
+// Plus adds up work. What no number can hold is the largest that one can: JSON could not carry an infinite one.
+func (w Work) Plus(other Work) Work {
+	return Work{w.Reconciles + min(other.Reconciles, math.MaxUint64-w.Reconciles), min(w.Seconds+other.Seconds, math.MaxFloat64)}
+}
+
+// since is the work after an earlier count; ok is false for a process that began anew in between.
+func (w Work) since(earlier Work) (done Work, ok bool) {
+	if w.Reconciles < earlier.Reconciles || w.Seconds < earlier.Seconds {
+		return Work{}, false
+	}
+	return Work{w.Reconciles - earlier.Reconciles, w.Seconds - earlier.Seconds}, true
+}
+
+// Kill is a replica's container that was killed for its memory, and when.
+type Kill struct {
+	Pod     string    `json:"pod"`
+	Replica int       `json:"replica"`
+	At      time.Time `json:"at"`
+}
+
+// portions is how many parts each replica's work has. The slower half of them says nothing of it: a cluster whose API
+// server or Git is slow makes no replica slow, whoever it is that has it, nor do a few.
+const portions = 8
+
+// Portion is a part of the clusters of a replica, always the same for a server.
+type Portion int
+
+// PortionOf is the one that a server's work on a replica counts for.
+func PortionOf(replica int, server string) Portion {
+	h := fnv.New32a()
+	h.Write([]byte(server))
+	return Portion(replica*portions + int(h.Sum32()%portions))
+}
+
+func (p Portion) replica() int { return int(p) / portions }
+
+// Signs is what is seen of the fleet at one time: orphaned clusters (beyond their grace period), OOM kills, and every
+// replica's work so far, for all clusters but those Apart.
+type Signs struct {
+	Orphans []string         `json:"orphans,omitempty"`
+	Kills   []Kill           `json:"kills,omitempty"`
+	Work    map[Portion]Work `json:"portions,omitempty"`
+	Apart   []string         `json:"apart,omitempty"`
+}
+
+// Wave is one that ended. Receivers are the replicas that its clusters came to; Orphans, Work and Apart are of the time
+// at which it began.
+type Wave struct {
+	Began     time.Time
+	Ended     time.Time
+	Clusters  []string
+	Receivers []int
+	Orphans   []string
+	Work      map[Portion]Work
+	Apart     []string
+}
+
+// Watch is the memory of waves that still answer for what follows them; the zero value watches nothing. Apart are the
+// clusters that its work leaves out, and From is each replica's work when its caches had filled.
+type Watch struct {
+	Began     time.Time        `json:"began,omitzero"`
+	Ended     time.Time        `json:"ended,omitzero"`
+	Clusters  []string         `json:"clusters,omitempty"`
+	Receivers []int            `json:"receivers,omitempty"`
+	Orphans   []string         `json:"orphans,omitempty"`
+	Apart     []string         `json:"apart,omitempty"`
+	Before    map[Portion]Work `json:"portionsBefore,omitempty"`
+	From      map[Portion]Work `json:"portionsFrom,omitempty"`
+}
+
+// TripReason is why nothing more may move. The set is closed.
+type TripReason string
+
+// The reasons.
+const (
+	Orphaned  TripReason = "Orphaned"
+	OOMKilled TripReason = "OOMKilled"
+	Slowed    TripReason = "Slowed" // a replica's mean reconcile time more than doubled
+)
+
+// Trip says that nothing more may move until a person clears it. Reasons are those above, and Failing.
+type Trip struct {
+	At     time.Time    `json:"at"`
+	Reason TripReason   `json:"reason"`
+	Why    string       `json:"why"`
+	Cause  change.Cause `json:"cause,omitempty"` // of the rollout that failed, where Reason is Failing
+}
+
+// After watches another wave. What was before the first of several waves in a row stays what the fleet is compared
+// with, unless the new one leaves out other clusters.
+func (w Watch) After(wave Wave) Watch {
+	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
+		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: Believable(wave.Work)}
+	if w.Ended.IsZero() {
+		return next
+	}
+	next.Began, next.Orphans = w.Began, w.Orphans
+	if slices.Equal(next.Apart, w.Apart) {
+		maps.Copy(next.Before, w.Before)
+	}
+	return next
+}
+
+// Believable leaves out what is no measurement; JSON could not carry it either.
+func Believable(work map[Portion]Work) map[Portion]Work {
+	out := make(map[Portion]Work, len(work))
+	for portion, w := range work {
+		if w.believable() {
+			out[portion] = w
+		}
+	}
+	return out
+}
+
+func sorted[T cmp.Ordered](values []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
+}
+
+// Judge looks at the fleet after waves. A sign that they did harm within 15 minutes ends the watch with a trip; without
+// one the watch goes on, or ends when its time is over. A clock that went back counts as no time passed.
+func Judge(w Watch, now time.Time, signs Signs) (*Trip, Watch) {
+	if w.Ended.IsZero() {
+		return nil, Watch{}
+	}
+	trip := func(r TripReason, format string, args ...any) (*Trip, Watch) {
+		return &Trip{At: now, Reason: r, Why: fmt.Sprintf(format, args...) + w.blame(now)}, Watch{}
+	}
+	if kill, ok := w.killed(signs.Kills); ok {
+		return trip(OOMKilled, "pod %q was killed for its memory", kill.Pod)
+	}
+	elapsed := now.Sub(w.Ended)
+	if elapsed > watched {
+		return nil, Watch{}
+	}
+	if cluster, ok := w.orphan(signs.Orphans); ok {
+		return trip(Orphaned, "cluster %q has no owner", cluster)
+	}
+	if elapsed < warm {
+		return nil, w
+	}
+	w = w.measuredFrom(signs.Work)
+	if replica, before, after, ok := w.slowed(signs.Work); ok {
+		return trip(Slowed, "replica %d takes %.2f s for a reconcile instead of %.2f s", replica, after, before)
+	}
+	return nil, w
+}
+
+// blame ends a trip's sentence.
+func (w Watch) blame(now time.Time) string {
+	ago := max(now.Sub(w.Ended), 0).Truncate(time.Second)
+	switch len(w.Clusters) {
+	case 0:
+		return fmt.Sprintf(", %s after clusters moved", ago)
+	case 1:
+		return fmt.Sprintf(", %s after cluster %q moved", ago, w.Clusters[0])
+	}
+	return fmt.Sprintf(", %s after cluster %q and %d more moved", ago, w.Clusters[0], len(w.Clusters)-1)
+}
+
+// killed finds the first OOM kill that may be the waves' doing: of a replica that received. One that lost clusters may
+// go on dying of what it has left, and that is what a failover is for. A kill may be seen late, by its own time it is
+// judged.
+func (w Watch) killed(kills []Kill) (Kill, bool) {
+	var first *Kill
+	for _, k := range kills {
+		if _, received := slices.BinarySearch(w.Receivers, k.Replica); !received || k.At.Before(w.Began) || k.At.Sub(w.Ended) > watched {
+			continue
+		}
+		if first == nil || k.At.Before(first.At) || k.At.Equal(first.At) && k.Pod < first.Pod {
+			first = &k
+		}
+	}
+	if first == nil {
+		return Kill{}, false
+	}
+	return *first, true
+}
+
+// orphan finds a cluster that lost its owner since, one that moved before others.
+func (w Watch) orphan(orphans []string) (string, bool) {
+	var found []string
+	for _, name := range sorted(orphans) {
+		if _, before := slices.BinarySearch(w.Orphans, name); before {
+			continue
+		}
+		if _, moved := slices.BinarySearch(w.Clusters, name); moved {
+			return name, true
+		}
+		found = append(found, name)
+	}
+	if len(found) == 0 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// measuredFrom notes the work of replicas that are seen for the first time, or whose process began anew.
+func (w Watch) measuredFrom(work map[Portion]Work) Watch {
+	from := Believable(work)
+	for portion, earlier := range w.From {
+		if now, ok := from[portion]; ok {
+			if _, same := now.since(earlier); !same {
+				continue
+			}
+		}
+		from[portion] = earlier
+	}
+	w.From = from
+	return w
+}
+
+// compared is the work of one portion before a wave and after it.
+type compared struct{ before, after Work }
+
+// extra is how many more seconds it took after than before, for as much work.
+func (c compared) extra() float64 {
+	if c.before.Reconciles == 0 {
+		return c.after.Seconds
+	}
+	return c.after.Seconds - c.before.mean()*float64(c.after.Reconciles)
+}
+
+// slowed finds the first replica whose mean reconcile time rose too much, without the portions that slowed most.
+func (w Watch) slowed(work map[Portion]Work) (replica int, before, after float64, ok bool) {
+	for _, r := range w.compare(work) {
+		var base, done Work
+		for _, c := range r.portions[len(r.portions)/2:] {
+			base, done = base.Plus(c.before), done.Plus(c.after)
+		}
+		if base.Reconciles < minReconciles || done.Reconciles < minReconciles {
+			continue
+		}
+		if before, after := base.mean(), done.mean(); after > slower*before && after-before >= minRise {
+			return r.replica, before, after, true
+		}
+	}
+	return 0, 0, 0, false
+}
+
+// replicaWork is what the portions of a replica did, the one that slowed most first.
+type replicaWork struct {
+	replica  int
+	portions []compared
+}
+
+// compare is the work of each replica that goes on, ascending.
+func (w Watch) compare(work map[Portion]Work) []replicaWork {
+	var replicas []replicaWork
+	for _, portion := range slices.Sorted(maps.Keys(work)) {
+		done, same := work[portion].since(w.From[portion])
+		if !same || !work[portion].believable() {
+			continue
+		}
+		if n := len(replicas); n == 0 || replicas[n-1].replica != portion.replica() {
+			replicas = append(replicas, replicaWork{replica: portion.replica()})
+		}
+		last := &replicas[len(replicas)-1]
+		last.portions = append(last.portions, compared{w.Before[portion], done})
+	}
+	for _, r := range replicas {
+		slices.SortStableFunc(r.portions, func(a, b compared) int { return cmp.Compare(b.extra(), a.extra()) })
+	}
+	return replicas
+}

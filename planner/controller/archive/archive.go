@@ -1,0 +1,285 @@
+// Package archive is what a leader keeps for the next one and for people: earlier plans, the memory, people's words, in the history ConfigMap.
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"ballast/planner/apply"
+	"ballast/planner/change"
+	"ballast/planner/controller/inforce"
+	"ballast/planner/controller/wiring"
+	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll/pods"
+	"ballast/planner/store"
+	"ballast/planner/telemetry"
+	"ballast/planner/trend"
+)
+
+// Archive is the history ConfigMap as this leader keeps it, and the key that vouches for it and for the plan. Only the
+// goroutine of Run touches it.
+type Archive struct {
+	*wiring.Options
+	Known   *inforce.Known
+	history store.History
+	Window  pods.Window // what the pods showed, where there is no Prometheus
+	trend   trend.Trend // what replicas carried, for people
+	Unsaved bool        // it has a decision that is not written yet
+	stale   bool        // people were told that a part of it stays as it was
+	crowded bool        // people were told that it has no room for all of it
+	keyless bool        // people were told that the key is missing
+	denied  bool        // people were told that the API server refuses to have it written
+}
+
+// TakeOver goes on with what the last leader kept.
+func (a *Archive) TakeOver(history store.History) {
+	a.history = history
+	a.takeOverWindow()
+	a.takeOverTrend()
+}
+
+// Unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
+// why.
+func (a *Archive) Unseal(ctx context.Context) error {
+	before := a.Store.KeySecret()
+	err := a.Store.Unseal(ctx)
+	switch {
+	case err != nil && !a.keyless && before == "": // a leader that knows it tells of it as a problem
+		a.Emit(discover.Workload{}, telemetry.KeyMissing(err))
+	case err == nil && before != "" && before != a.Store.KeySecret():
+		a.Emit(discover.Workload{}, telemetry.KeyReplaced())
+	}
+	a.keyless = err != nil
+	return err
+}
+
+// Newest is the newest plan that is known, nil without one.
+func (a *Archive) Newest() *plan.Plan {
+	newest := a.history.LastPlan()
+	if p := a.Known.Newest().Plan; p != nil && (newest == nil || p.Revision > newest.Revision) {
+		newest = p
+	}
+	return newest
+}
+
+// Floor is the highest revision known: the next one is above it.
+func (a *Archive) Floor() int64 {
+	floor := a.history.Floor()
+	if p := a.Known.Newest().Plan; p != nil {
+		floor = max(floor, p.Revision)
+	}
+	return floor
+}
+
+// KeepPlan takes the plan in force into the history where the leader that wrote it died before it could.
+func (a *Archive) KeepPlan(s store.Snapshot) {
+	a.history.Asked, _ = plan.ParseAsked(s.Document.Rollback, plan.MaxRollback) // what is no revision is refused elsewhere
+	if p := s.Document.Plan; p != nil && p.Revision > a.history.Floor() {
+		a.history, a.Unsaved = a.history.WithPlan(s), true
+	}
+}
+
+// KeepWords takes what people wrote last into the history.
+func (a *Archive) KeepWords() {
+	words := a.LastWords()
+	if bytes.Equal(words, a.history.Parts[store.PartWords]) {
+		return
+	}
+	a.history.Parts = maps.Clone(a.history.Parts)
+	if a.history.Parts == nil {
+		a.history.Parts = map[string][]byte{}
+	}
+	a.history.Parts[store.PartWords], a.Unsaved = words, true
+	if words == nil {
+		delete(a.history.Parts, store.PartWords)
+	}
+}
+
+// LastWords are the latest that are known: the history's are those of the last leader.
+func (a *Archive) LastWords() []byte {
+	if words, known := a.Known.Words(); known {
+		return words
+	}
+	return a.history.Parts[store.PartWords]
+}
+
+// Remember writes the history when it is due. A decision that could not be written stays due.
+func (a *Archive) Remember(ctx context.Context, out cycle.Outcome, written store.Snapshot) error {
+	if out.Changed {
+		a.history = a.history.WithPlan(written)
+	}
+	a.Unsaved = a.Unsaved || out.Changed || out.Decided
+	if !store.Due(a.history.SavedAt, a.Clock.Now(), a.Unsaved) {
+		return nil
+	}
+	return a.save(ctx, out.Memory)
+}
+
+// SaveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between
+// must not leave one behind that tries again at once. No plan waits for it, least of all one that is a way back.
+func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Outcome) (saved bool) {
+	if out.Memory.HoldOff.Equal(in.Memory.HoldOff) {
+		return true
+	}
+	m := in.Memory
+	m.HoldOff = out.Memory.HoldOff
+	a.Unsaved = true
+	if err := a.save(ctx, m); err != nil {
+		a.Log.Error(err, "the hold-off is not saved yet")
+	}
+	return !a.Unsaved
+}
+
+// SaveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget
+// that knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for
+// nothing, nor does a workload that stands at 0, and a failover not for a history that the API server refuses to have written (a quota of
+// ConfigMaps): this leader counts it all the same.
+func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
+	r := out.Next.Rollout
+	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
+	if !begins || len(in.Config.Change.Moves.Rate) == 0 || len(ledger.MovedBy(*r)) == 0 {
+		return nil
+	}
+	if r.Stage == plan.Reverting || out.Next.Replicas == 0 {
+		return nil
+	}
+	m := in.Memory
+	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
+	a.Unsaved = true
+	err := a.save(ctx, m)
+	if _, denied := apply.Refusal(err); denied && out.Memory.Changes.Cause == change.Failover {
+		a.Log.Error(err, "that clusters move is not saved; they fail over all the same")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("saving that %d clusters move: %w", len(ledger.MovedBy(*r)), err)
+	}
+	if a.Unsaved {
+		return fmt.Errorf("saving that %d clusters move: %w", len(ledger.MovedBy(*r)), store.ErrConflict)
+	}
+	return nil
+}
+
+// save writes the history with the memory.
+func (a *Archive) save(ctx context.Context, m memory.Memory) error {
+	if err := a.Unseal(ctx); err != nil {
+		a.Log.Error(err, "the plan's key cannot be read again; the one that is known is used on")
+	}
+	next := a.history
+	parts, stale := m.Parts(a.history.Parts)
+	stale = append(stale, a.saveWindow(parts), a.saveTrend(parts))
+	next.Parts, next.Anew = parts, append(memory.MadeAnew(), pods.HistoryPart, trend.HistoryPart)
+	a.tellStale(errors.Join(stale...))
+	saved, err := a.Store.WriteHistory(ctx, next, a.Clock.Now())
+	if errors.Is(err, store.ErrConflict) {
+		a.Metrics.Writes.WithLabelValues("history", "conflict").Inc()
+		return a.readAgain(ctx)
+	}
+	a.tellDenied(err)
+	if err != nil {
+		a.Metrics.Writes.WithLabelValues("history", "failed").Inc()
+		return err
+	}
+	a.Metrics.Writes.WithLabelValues("history", "written").Inc()
+	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
+		a.Log.Info("the history is full; earlier plans or parts of the memory were dropped", "plans", d.Plans, "parts", d.Parts)
+		if !a.crowded {
+			a.Emit(discover.Workload{}, telemetry.HistoryFull(d.Plans, d.Parts))
+		}
+	}
+	a.crowded = len(saved.Dropped.Plans)+len(saved.Dropped.Parts) > 0
+	a.history, a.Unsaved = saved, false
+	return nil
+}
+
+// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one.
+func (a *Archive) readAgain(ctx context.Context) error {
+	current, _, err := a.Store.ReadHistory(ctx)
+	if err != nil {
+		return err
+	}
+	a.history, a.Unsaved = a.history.Over(current), true
+	return nil
+}
+
+// HoldHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due
+// next: a leader that ends in between would take what is known of moves and failures along.
+func (a *Archive) HoldHistory(ctx context.Context) error {
+	overtaken, err := a.Store.Overtaken(ctx, a.history)
+	if err != nil || !overtaken {
+		return err
+	}
+	a.Tell(input.Inputs{}, telemetry.HistoryReplaced(a.Store.History))
+	return a.readAgain(ctx)
+}
+
+// tellDenied says, once as long as it lasts, that the API server refuses to have the history written.
+func (a *Archive) tellDenied(err error) {
+	why, denied := apply.Refusal(err)
+	if denied && !a.denied {
+		a.Tell(input.Inputs{}, telemetry.HistoryRefused(a.Store.History, why))
+	}
+	a.denied = denied
+}
+
+// tellStale says, once as long as it lasts, that a part of the history cannot be packed; nil: each can.
+func (a *Archive) tellStale(stale error) {
+	if stale != nil {
+		a.Log.Error(stale, "a part of the history stays as it was")
+	}
+	if stale != nil && !a.stale {
+		a.Emit(discover.Workload{}, telemetry.HistoryStale(stale))
+	}
+	a.stale = stale != nil
+}
+
+// takeOverWindow goes on with what the last leader saw of the pods.
+func (a *Archive) takeOverWindow() {
+	part, kept := a.history.Parts[pods.HistoryPart]
+	if !kept {
+		return
+	}
+	if err := a.Window.UnmarshalBinary(part); err != nil {
+		a.Log.Error(err, "what the pods showed the last leader was dropped; its last good values stand for it")
+	}
+}
+
+// saveWindow keeps what the pods showed for the next leader, where loads are made of it.
+func (a *Archive) saveWindow(parts map[string][]byte) error {
+	if a.Config().Poll.Pods == nil {
+		delete(parts, pods.HistoryPart)
+		return nil
+	}
+	part, err := a.Window.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("packing what the pods showed: %w", err)
+	}
+	parts[pods.HistoryPart] = part
+	return nil
+}
+
+// Locked names ballast's ConfigMaps that somebody made immutable: nothing decided can be written there any more,
+// whoever writes it, and only deleting them helps.
+func (a *Archive) Locked(base store.Snapshot) []problem.Problem {
+	var list []problem.Problem
+	add := func(name string) {
+		list = append(list, problem.Problem{Phase: problem.PhaseStore, Subject: name, Kind: "Immutable", Message: fmt.Sprintf(
+			"ConfigMap %q is immutable, so that nothing is written to it any more: delete it (kubectl -n %s delete configmap %s; where it stays, take its finalizers out), and ballast makes it anew", name, a.Store.Namespace, name)})
+	}
+	if base.Immutable() {
+		add(a.Store.Plan)
+	}
+	if a.history.Immutable() {
+		add(a.Store.History)
+	}
+	return list
+}

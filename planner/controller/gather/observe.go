@@ -1,0 +1,189 @@
+package gather
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/change/harm"
+	"ballast/planner/conflicts"
+	"ballast/planner/controller/wiring"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
+	"ballast/planner/ownership"
+	"ballast/planner/ownership/podlist"
+	"ballast/planner/ownership/scrape"
+	"ballast/planner/poll"
+	"ballast/planner/telemetry"
+)
+
+// Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be
+// reached: a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how
+// many Applications each server has, by a listing of at most that age, and when that was so.
+type Observer struct {
+	Reader client.Reader
+	Scrape *scrape.Scraper
+	Count  func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error)
+	Clock  clock.PassiveClock
+}
+
+// Observe looks at the pods of a workload, and answers what it makes of that and what each said. It
+// never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move. Without a Fetcher
+// no Prometheus is asked.
+func (o *Observer) Observe(
+	ctx context.Context, f wiring.Fetcher, w discover.Workload, fleet discover.Fleet,
+) (input.Observed, []scrape.PodReport) {
+	now := o.Clock.Now()
+	controllers, err := podlist.List(ctx, o.Reader, standing.TargetOf(w), w.UID, now)
+	if err != nil {
+		return input.Observed{Trouble: []string{err.Error()}}, nil
+	}
+	reports := o.Scrape.Scrape(ctx, controllers.Pods, o.Clock.Now)
+	alone := "; there is no Prometheus to ask instead (poll.pods)"
+	if f != nil {
+		alone = ""
+		o.askAgain(ctx, f, controllers.Pods, reports)
+	}
+	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: scrape.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
+	if controllers.Dynamic {
+		seen.Slots = controllers.Slots(w.Replicas, now)
+	}
+	if seen.Reported, err = o.reported(ctx, w.Namespace, reports, fleet); err != nil {
+		seen.Trouble = append(seen.Trouble, err.Error())
+	}
+	for _, r := range reports {
+		if r.Ready && !r.Answered() {
+			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s%s", r.Name, r.Err, alone))
+		}
+	}
+	return seen, reports
+}
+
+// countedFor is how long the number of Applications is believed while every cluster has an owner.
+const countedFor = 10 * time.Minute
+
+// reported joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last
+// Application may have been deleted since.
+func (o *Observer) reported(ctx context.Context, namespace string, reports []scrape.PodReport, fleet discover.Fleet) (ownership.Observation, error) {
+	if o.Count == nil {
+		return ownership.Join(reports, fleet, nil), nil
+	}
+	reported := ownership.Join(reports, fleet, nil)
+	for _, age := range []time.Duration{countedFor, ownership.OrphanedAfter} {
+		applications, at, err := o.Count(ctx, namespace, fleet, age)
+		if err != nil {
+			return reported, err
+		}
+		reported = ownership.Join(reports, fleet, applications)
+		if reported.Counted = at; !reported.Misses() {
+			break
+		}
+	}
+	return reported, nil
+}
+
+// askAgain asks Prometheus about the pods that did not answer.
+func (o *Observer) askAgain(ctx context.Context, f wiring.Fetcher, pods []podlist.Controller, reports []scrape.PodReport) {
+	var silent []podlist.Controller
+	at := map[string]int{}
+	for i, r := range reports {
+		if r.Running && !r.Answered() {
+			silent = append(silent, pods[i])
+			at[r.Name] = i
+		}
+	}
+	if len(silent) == 0 {
+		return
+	}
+	for _, r := range scrape.Ask(ctx, f, silent, o.Clock.Now()) {
+		if i := at[r.Name]; r.Answered() {
+			reports[i] = r
+		}
+	}
+}
+
+// maxReconciles is where a sample no longer counts one by one.
+const maxReconciles = 1 << 53
+
+// workOf is what each replica did, by server.
+func workOf(reports []scrape.PodReport) map[int]input.ServerWork {
+	work := map[int]input.ServerWork{}
+	for _, r := range reports {
+		if !r.Answered() || r.Replica < 0 || r.Terminating {
+			continue
+		}
+		if work[r.Replica] == nil {
+			work[r.Replica] = input.ServerWork{}
+		}
+		for server, s := range r.Servers {
+			more := harm.Work{Reconciles: uint64(min(max(s.Reconciles, 0), maxReconciles)), Seconds: s.Seconds}
+			work[r.Replica][server] = work[r.Replica][server].Plus(more)
+		}
+	}
+	return work
+}
+
+// ObservePods looks at the pods, if anything is there to look with.
+func (a *Asker) ObservePods(ctx context.Context, f wiring.Fetcher, in input.Inputs) (input.Observed, []scrape.PodReport) {
+	if a.Observe == nil {
+		return input.Observed{}, nil
+	}
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	started := a.Clock.Now()
+	seen, reports := a.Observe(ctx, f, in.Workload, fleet)
+	a.Metrics.PhaseTime.WithLabelValues("observe").Observe(a.Clock.Since(started).Seconds())
+	if len(seen.Trouble) > 0 {
+		a.Metrics.ObservePhaseError(telemetry.PhaseObserve)
+	}
+	return seen, reports
+}
+
+// neighboursEvery is how long what else has a say over the workload is believed.
+const neighboursEvery = 5 * time.Minute
+
+// A look that lasts longer than besideFor is given up, and what was seen last stands: who may make what is looked at may make any number
+// of it, and no cycle may wait for that. It is tried again a minute later.
+const (
+	besideFor   = 20 * time.Second
+	besideAgain = time.Minute
+)
+
+// FindNeighbours looks for autoscalers and disruption budgets from time to time.
+func (a *Asker) FindNeighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
+	if a.Neighbours == nil || in.InForce == nil {
+		return nil
+	}
+	if since := a.Clock.Since(a.neighboursAt); !a.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
+		return a.found
+	}
+	ctx, end := context.WithTimeout(ctx, besideFor)
+	defer end()
+	found, err := a.Neighbours(ctx, *in.InForce)
+	if err != nil {
+		a.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
+		a.found, a.neighboursAt = conflicts.Standing(found, a.found), a.Clock.Now().Add(besideAgain-neighboursEvery)
+		return a.found
+	}
+	a.found, a.neighboursAt = found, a.Clock.Now()
+	return found
+}
+
+// OwnersOf is which pod reconciles which server, by the reports, as ownerMetric asks a Prometheus.
+func OwnersOf(reports []scrape.PodReport) poll.Fetched {
+	owners := poll.Fetched{Metric: ownerMetric().ID}
+	for _, r := range reports {
+		for server, shown := range r.Servers {
+			if shown.Apps > 0 {
+				owners.Samples = append(owners.Samples, poll.Sample{Key: r.Name + "|" + server, Value: 1})
+			}
+		}
+	}
+	slices.SortFunc(owners.Samples, func(a, b poll.Sample) int { return strings.Compare(a.Key, b.Key) })
+	return owners
+}

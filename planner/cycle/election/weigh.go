@@ -1,0 +1,107 @@
+package election
+
+import (
+	"fmt"
+	"time"
+
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/loads"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/snapshot"
+	"ballast/planner/evaluate"
+	"ballast/planner/plan"
+)
+
+// weighing finds of a division what pays.
+type weighing struct{ *dividing }
+
+// weigh elects the moves that pay, also where nothing may begin: those of which the overload that they mend has lasted. What a rule or a person asks for,
+// and a replica that is not needed, waits for nothing.
+func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Candidate, snapshot.Worth) {
+	if s.Next.Rollout != nil {
+		c.Out.Candidate.Verdict = "not weighed while a rollout is under way"
+		return nil, snapshot.Worth{}
+	}
+	c.held = loads.Held(c.In.Config, c.Out.Table, s.Loads, s.Next.References)
+	unheld(c.held, s, d.Offers)
+	savings := c.In.Memory.Savings.Next(c.lookOut(s, d), c.In.Now, evaluate.Terms{
+		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: snapshot.Price(s)})
+	c.Out.Memory.Savings = savings
+	if verdict := c.nothingToWeigh(s, d); verdict != "" {
+		c.Out.Candidate.Verdict = verdict
+		return nil, snapshot.Worth{}
+	}
+	paying, pays := c.paying(s, d, savings)
+	if !pays {
+		c.Out.Candidate.Verdict = "waits until it pays: it " + savings.Weigh(d.Offers).String()
+		return nil, snapshot.Worth{}
+	}
+	w := snapshot.Worth{Said: paying.Because(savings), Spends: paying.Offers, Saved: savings.Weigh(paying.Offers).Saved,
+		Asked: paying.Musts > 0 || worded(s, paying) || len(paying.Offers) == 0}
+	elected := &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}
+	if !s.May(gate.Balance) {
+		c.Out.Candidate.Verdict = fmt.Sprintf("nothing begins while %s", s.Verdicts[gate.Balance])
+		return elected, w
+	}
+	show(c.Draft, s, paying)
+	c.Out.Candidate.Verdict = w.Said
+	return elected, w
+}
+
+// nothingToWeigh is why there is nothing to decide; empty: there is something.
+func (c weighing) nothingToWeigh(s *snapshot.Snapshot, d division.Division) string {
+	switch {
+	case s.Next.FreeReplicas && d.Answer.Replicas != s.Next.Replicas:
+		return fmt.Sprintf("waits until the plan has the workload's %s", problem.Plural(d.Answer.Replicas, "replica"))
+	case d.Changes(s.Ground):
+		return ""
+	case len(d.Over) > 0:
+		return fmt.Sprintf("stays as it is, though %s carries more than it may: pins, caps, closed replicas or the others' load leave nothing to move%s", division.ReplicaList(d.Over), d.Declined)
+	}
+	return "stays as it is: no replica carries more than it may"
+}
+
+// unheld takes away what an offer saves where values that nobody measures now may be all of it.
+func unheld(made []plan.Load, s *snapshot.Snapshot, offers map[int]evaluate.Offer) {
+	for i, load := range made {
+		replica := s.Standing(i)
+		if o, offered := offers[replica]; offered && load > 0 && load >= o.Saves {
+			offers[replica] = evaluate.Offer{Costs: o.Costs}
+		}
+	}
+}
+
+// rounds bounds how often the partition is asked to leave replicas alone whose relief does not pay: what is left of the
+// others' may need another way.
+const rounds = 8
+
+// paying is of a division what pays; false: nothing does.
+func (c weighing) paying(s *snapshot.Snapshot, d division.Division, savings evaluate.Savings) (division.Division, bool) {
+	switch {
+	case worded(s, d):
+		return d, true
+	case c.In.Config.Partition.Sticky == nil:
+		return d, d.Musts > 0 || savings.PayTogether(d.Offers)
+	}
+	waits, t := map[int]bool{}, c.terms(s)
+	t.DrainDue = c.drainDue()
+	for round := range rounds {
+		before := len(waits)
+		for replica, o := range d.Offers {
+			if !savings.Pays(replica, o) {
+				waits[replica] = true
+			}
+		}
+		if len(waits) == before {
+			return d, d.Changes(s.Ground)
+		}
+		t.Patient = func(replica int) bool { return round == rounds-1 || waits[replica] }
+		var err error
+		if d, err = division.Divide(s.Ground, s.Loads, t); err != nil {
+			return d, false // it was said of the first one
+		}
+		unheld(c.held, s, d.Offers)
+	}
+	return d, d.Changes(s.Ground) // what rules ask for
+}

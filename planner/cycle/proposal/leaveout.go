@@ -1,0 +1,52 @@
+package proposal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/sizing"
+	"ballast/planner/cycle/snapshot"
+)
+
+// leaveOut takes the moves to some replicas out of a division, and with them those to the replicas that clusters then do not leave. So
+// every other replica has what was decided for it, and each of these no cluster that it has not already: no cap, room or group of
+// the division is broken by what stays.
+func leaveOut(of map[string]int, moves []outcome.Move, to map[int]string) (kept map[string]int, left []outcome.Move) {
+	kept, without := maps.Clone(of), map[int]bool{}
+	for replica := range to {
+		without[replica] = true
+	}
+	for again := true; again; {
+		again = false
+		moves = slices.DeleteFunc(slices.Clone(moves), func(m outcome.Move) bool {
+			if !without[m.To] {
+				return false
+			}
+			kept[m.Cluster], without[m.From], again = m.From, true, true
+			left = append(left, m)
+			return true
+		})
+	}
+	return kept, left
+}
+
+// withRoom is a division without the moves to replicas that cannot receive, and why those wait; empty: none does. A number of replicas
+// that a person wrote waits for no growth that the rules of change hold back.
+func withRoom(s *snapshot.Snapshot, of map[string]int, asked bool) (kept map[string]int, waits string) {
+	full := map[int]string{}
+	if !asked {
+		maps.Copy(full, s.Ungrown)
+	}
+	for replica, is := range sizing.Cramped(s.In) {
+		if is {
+			full[replica] = fmt.Sprintf("the node of replica %d had no room for its size within the last hour", replica)
+		}
+	}
+	kept, left := leaveOut(of, s.Moves(of), full)
+	if len(left) == 0 {
+		return kept, ""
+	}
+	return kept, full[left[0].To] + ", and nothing is levelled out onto it"
+}

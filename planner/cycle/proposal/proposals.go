@@ -1,0 +1,314 @@
+// Package proposal is what may begin: a function of the snapshot for each change that a cycle considers, most urgent first.
+package proposal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/ledger"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/snapshot"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// Proposed is what a proposal answers: a change that the cycle may begin, where it goes, why and for whose sake;
+// without one, what people are to be told all the same.
+type Proposed struct {
+	Want    *rollout.Proposal // nil: nothing is to begin
+	Why     string
+	Cause   change.Cause
+	Told    []problem.Problem
+	Verdict string // of the candidate
+	Done    bool   // what a person asked for holds, or is refused
+	Holds   bool   // it holds: what is elected is left alone for a while
+
+	AtOnce   bool           // clusters have several owners until then: no restart of before makes it wait
+	Asked    bool           // a person wrote the number of replicas: nor does one make it wait where it comes about
+	BySecret bool           // a Secret's annotation asks for it
+	Follows  bool           // Argo CD has it so already
+	Worth    snapshot.Worth // of moves that were weighed
+	Last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
+}
+
+// Row is one that a cycle considers: the actions of which a gate must leave one open, and the change, if there is
+// any.
+type Row struct {
+	Asks gate.Action
+	Made func(*snapshot.Snapshot) *Proposed
+}
+
+// All are in the order of their urgency: an env that gives clusters several owners, or none, is mended by its
+// change alone; what must be at once comes before what a person asks for, that before what an unwell replica needs, and
+// all of it before what was elected.
+func All() []Row {
+	return []Row{
+		{gate.SetEnv, prepare},
+		{gate.FollowUp | gate.FollowOut, peoplesReplicas},
+		{gate.PinOut, pinsBeyond},
+		{gate.RollBack, Rollback},
+		{gate.FailOver | gate.Drain, evacuation},
+		{gate.Balance, followAstray},
+		{gate.Balance, MakeRoom},
+		{gate.Balance, Level},
+	}
+}
+
+// Level is what was elected.
+func Level(s *snapshot.Snapshot) *Proposed {
+	if s.Elected == nil {
+		return nil
+	}
+	if len(s.Cordoned)+len(s.Replicas.Sick) > 0 {
+		return &Proposed{Verdict: "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"}
+	}
+	if replica, down := down(s); down {
+		return &Proposed{Verdict: fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)}
+	}
+	fixed, replicas := s.In.Config.Partition.Replicas, s.Elected.Replicas
+	asked := fixed != nil && fixed.Fixed == replicas && replicas != s.Next.Replicas
+	most := s.In.Config.Partition.MaxReplicas
+	beyond := most != nil && s.Next.Replicas > *most && replicas < s.Next.Replicas
+	insists := asked || beyond
+	chosen, waits := withRoom(s, division.Chosen(s.Ground, *s.Elected), insists)
+	if insists { // what stays may be on a replica that is to go: it goes where there is room
+		maps.DeleteFunc(chosen, func(_ string, at int) bool { return at >= replicas })
+	}
+	w := s.WantOf(replicas, chosen)
+	if insists {
+		for name, row := range w.Rows {
+			chosen[name] = row.Replica
+		}
+	}
+	moves := s.Moves(chosen)
+	nothing := len(moves) == 0 && w.Replicas == s.Next.Replicas && w.ControllerReplicas == s.Next.ControllerReplicas
+	switch {
+	case waits != "" && (nothing || replicas < s.Next.Replicas && !insists):
+		return &Proposed{Verdict: "waits: " + waits}
+	case nothing:
+		return nil
+	}
+	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d",
+		ledger.ServersOf(s.Beside, outcome.ClustersOf(moves), s.Next), ledger.ServersOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
+	pays := s.Worth
+	if waits == "" {
+		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", outcome.Imbalance(s.Candidate.Replicas), outcome.Imbalance(s.Now))
+		if room := s.Line.Headroom(s.Now, s.Candidate.Replicas); room != "" {
+			why += ", " + room
+		}
+	} else {
+		why += "; other moves wait: " + waits
+		pays = pays.Of(moves)
+	}
+	if s.Worth.Said != "" {
+		why += "; " + s.Worth.Said
+	}
+	why += Bill(s, w, moves)
+	if waits := restartPays(s, w); waits != "" {
+		return &Proposed{Verdict: waits}
+	}
+	return &Proposed{Want: w, Cause: change.Balance, Asked: asked, Why: why, Worth: pays}
+}
+
+// down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
+// has been so, and would undo what the last one did about it.
+func down(s *snapshot.Snapshot) (int, bool) {
+	if !s.In.Observed.Known {
+		return 0, false
+	}
+	for replica := range s.Next.Replicas {
+		if !standing.Works(s.In.Observed.Pods, replica) {
+			return replica, true
+		}
+	}
+	return 0, false
+}
+
+// Rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas
+// within today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or
+// ballast would undo at once what the person asked for.
+func Rollback(s *snapshot.Snapshot) *Proposed {
+	r := s.In.Rollback
+	if r == nil || s.Done {
+		return nil
+	}
+	if why := r.Refused(s.Next); why != "" {
+		return &Proposed{Done: true, Told: []problem.Problem{{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
+	}
+	replicas := r.Plan.Replicas
+	if s.Next.FreeReplicas {
+		replicas = s.Next.Replicas
+	}
+	back, closed := map[string]int{}, s.Closed()
+	var stay []string
+	for _, cl := range s.Fleet.Clusters {
+		name := cl.Shard.ID
+		now, present := s.Next.Clusters[name]
+		if !present {
+			continue
+		}
+		if row, known := r.Plan.Clusters[name]; known && row.Replica < replicas {
+			if now.Replica != row.Replica && closed[row.Replica] {
+				stay = append(stay, name)
+				continue
+			}
+			back[name] = row.Replica
+		}
+		if pin, pinned := s.Pins[name]; pinned && s.Holds(name, pin) {
+			replicas = max(replicas, pin+1)
+		}
+	}
+	var told []problem.Problem
+	if len(stay) > 0 {
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, problem.ClipList(stay))})
+	}
+	if beside := keepApart(s, back, replicas); len(beside) > 0 {
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+			"of what is to go back to revision %d, %s stay: a group keeps them apart from what is there", r.Revision, problem.ClipList(beside))})
+	}
+	if full := KeepWithin(s, back, replicas); len(full) > 0 {
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+			"of what is to go back to revision %d, %s stay: the replica has not the memory", r.Revision, problem.ClipList(full))})
+	}
+	w := s.WantOf(replicas, back)
+	if len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.Next.Replicas {
+		return &Proposed{Done: true, Holds: true, Told: told}
+	}
+	return &Proposed{Want: w, Cause: change.Rollback, Told: told, Why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
+}
+
+// keepApart takes out of back what would share a replica with another one of its group, and names that.
+func keepApart(s *snapshot.Snapshot, back map[string]int, replicas int) (stay []string) {
+	for again := len(s.Groups) > 0; again; {
+		again = false
+		rows := s.WantOf(replicas, back).Rows
+		for _, g := range s.Groups {
+			for _, name := range crowded(s, g, rows) {
+				if to, goes := back[name]; goes && to != s.Next.Clusters[name].Replica {
+					delete(back, name)
+					stay, again = append(stay, name), true
+				}
+			}
+		}
+	}
+	slices.Sort(stay)
+	return stay
+}
+
+// crowded are the clusters of a group that is kept apart which share a replica by those rows.
+func crowded(s *snapshot.Snapshot, g ground.Group, rows map[string]plan.Row) (names []string) {
+	if !g.Apart {
+		return nil
+	}
+	on := map[int][]string{}
+	for _, i := range g.Members {
+		name, at := s.Fleet.Clusters[i].Shard.ID, s.Standing(i)
+		if row, planned := rows[name]; planned {
+			at = row.Replica
+		}
+		on[at] = append(on[at], name)
+	}
+	for _, sharing := range on {
+		if len(sharing) > 1 {
+			names = append(names, sharing...)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep
+// no replicas waiting that stand as they do; after a rollout that failed only those that people took away are urgent,
+// for their clusters have no owner.
+func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
+	if !s.Next.FreeReplicas {
+		return nil
+	}
+	found := s.Peoples()
+	fewer := found < s.Next.Replicas && s.May(gate.FollowOut)
+	more := found > s.Next.Replicas && s.May(gate.FollowUp)
+	if !fewer && !more {
+		return nil
+	}
+	return &Proposed{Want: s.WantOf(found, nil), Cause: change.Pin, Why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload), s.Next.Replicas)}
+}
+
+// pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default
+// restart the others for replicas that come.
+func pinsBeyond(s *snapshot.Snapshot) *Proposed {
+	if s.Next.FreeReplicas || s.Next.Unmanaged || Stranded(s.Next, s.Replicas) {
+		return nil
+	}
+	byPlan := func(name string) bool { return !s.BySecret(name) }
+	if replicas, why := pinnedBeyond(s, byPlan); why != "" { // what waits for a Secret's must not make these wait
+		return &Proposed{Want: s.WantOf(replicas, nil), Cause: change.Pin, Why: why}
+	}
+	replicas, why := pinnedBeyond(s, s.BySecret)
+	if why == "" {
+		return nil
+	}
+	return &Proposed{Want: s.WantOf(replicas, nil), Cause: change.Pin, Why: why, BySecret: true}
+}
+
+// pinnedBeyond is how many replicas the pins of those clusters ask for, and why that is more than there are; empty: it is not.
+func pinnedBeyond(s *snapshot.Snapshot, counts func(name string) bool) (replicas int, why string) {
+	replicas = s.Next.Replicas
+	for _, name := range slices.Sorted(maps.Keys(s.Pins)) {
+		if _, known := s.Next.Clusters[name]; !known || !counts(name) {
+			continue
+		}
+		if pin := s.Pins[name]; pin >= replicas && pin < s.Next.MaxReplicas {
+			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
+		}
+	}
+	return replicas, why
+}
+
+// Stranded reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
+func Stranded(p plan.Plan, v failover.Verdict) bool {
+	off := slices.Clone(v.Down)
+	for _, s := range v.Sick {
+		off = append(off, s.Replica)
+	}
+	if len(off) == 0 || v.Held == failover.WholeFleet {
+		return false
+	}
+	for _, row := range p.Clusters {
+		if slices.Contains(off, row.Replica) {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare is the env that the mode live needs once, and in the others one that gives each cluster one owner.
+func prepare(s *snapshot.Snapshot) *Proposed {
+	if !s.Env().Prepares() {
+		return nil
+	}
+	w := s.WantOf(s.Next.Replicas, nil)
+	why := fmt.Sprintf("%s becomes %d instead of %s, which restarts the application-controller: below the number of replicas it gives clusters several owners",
+		plan.EnvReplicas, w.ControllerReplicas, EnvFound(s.Next.ControllerReplicas))
+	if s.In.Config.Rollout.Live != nil {
+		why = fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
+			"which restarts the application-controller once, and scaling restarts nothing afterwards", plan.EnvReplicas, s.Env().Constant())
+	}
+	return &Proposed{Want: w, Cause: change.Balance, Why: why, AtOnce: s.Env().TooLow()}
+}
+
+func EnvFound(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,201 @@
+// Package quantity has the arithmetic of sizes: what of a request and a limit leads, what both come to, and how people read it.
+package quantity
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/plan"
+	"ballast/planner/size"
+)
+
+// Held is a size as the plan has it; nil where it holds nothing.
+func Held(r size.Resources) *plan.Resources {
+	out := Resources(r)
+	if len(out.Requests)+len(out.Limits) == 0 {
+		return nil
+	}
+	return &out
+}
+
+// Rows are the sizes as the plan has them: the one that most replicas have is the default, where none is left as it is. nil where
+// they hold nothing.
+func Rows(ordinals []int, sizes map[int]size.Resources) *plan.Sizes {
+	var all []plan.Resources
+	for _, replica := range ordinals {
+		if h := Held(sizes[replica]); h != nil {
+			all = append(all, *h)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	out := &plan.Sizes{}
+	if len(all) == len(ordinals) {
+		out.Default = usual(all)
+	}
+	for _, replica := range ordinals {
+		if h := Held(sizes[replica]); h != nil && !h.Same(out.Default) {
+			if out.Replicas == nil {
+				out.Replicas = map[int]plan.Resources{}
+			}
+			out.Replicas[replica] = *h
+		}
+	}
+	return out
+}
+
+// usual is the size that most have; of several the first.
+func usual(sizes []plan.Resources) (most plan.Resources) {
+	best := 0
+	for _, one := range sizes {
+		have := 0
+		for _, other := range sizes {
+			if one.Same(other) {
+				have++
+			}
+		}
+		if have > best {
+			best, most = have, one
+		}
+	}
+	return most
+}
+
+// Of reads a size of the plan or the template; what cannot be read is left out.
+func Of(r *plan.Resources) size.Resources {
+	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
+	if r == nil {
+		return out
+	}
+	for _, list := range []struct {
+		from map[string]string
+		to   map[string]resource.Quantity
+	}{{r.Requests, out.Requests}, {r.Limits, out.Limits}} {
+		for name, text := range list.from {
+			if q, err := size.ParseQuantity(text); err == nil && q.Sign() > 0 {
+				list.to[name] = q
+			}
+		}
+	}
+	return out
+}
+
+// Over is one size with what another says instead.
+func Over(base, top size.Resources) size.Resources {
+	out := size.Resources{Requests: maps.Clone(base.Requests), Limits: maps.Clone(base.Limits)}
+	maps.Copy(out.Requests, top.Requests)
+	maps.Copy(out.Limits, top.Limits)
+	return out
+}
+
+// Larger is of each quantity the larger one.
+func Larger(a, b size.Resources) size.Resources {
+	out := Over(b, a)
+	for _, list := range []struct{ with, out map[string]resource.Quantity }{{b.Requests, out.Requests}, {b.Limits, out.Limits}} {
+		for name, q := range list.with {
+			if mine := list.out[name]; q.Cmp(mine) > 0 {
+				list.out[name] = q
+			}
+		}
+	}
+	return out
+}
+
+// Smaller is of each quantity that both have the smaller one.
+func Smaller(a, b size.Resources) size.Resources {
+	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
+	for _, list := range []struct{ a, b, out map[string]resource.Quantity }{{a.Requests, b.Requests, out.Requests}, {a.Limits, b.Limits, out.Limits}} {
+		for name, q := range list.a {
+			other, both := list.b[name]
+			if both && other.Cmp(q) < 0 {
+				q = other
+			}
+			if both {
+				list.out[name] = q
+			}
+		}
+	}
+	return out
+}
+
+// The most that a plan may hold a container at.
+const (
+	mostCores  = 1_000_000
+	MostMemory = 1 << 50
+)
+
+// Resources is a size as the plan has it, in Kubernetes' own way of writing.
+func Resources(r size.Resources) plan.Resources {
+	texts := func(list map[string]resource.Quantity) map[string]string {
+		var out map[string]string
+		for name, q := range list {
+			if q.Sign() <= 0 {
+				continue
+			}
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[name] = Text(name, q)
+		}
+		return out
+	}
+	return plan.Resources{Requests: texts(r.Requests), Limits: texts(r.Limits)}
+}
+
+// Text writes a quantity: cores in thousandths, memory in bytes.
+func Text(name string, q resource.Quantity) string {
+	if name == size.CPU {
+		if q.CmpInt64(mostCores) > 0 {
+			return resource.NewQuantity(mostCores, resource.DecimalSI).String()
+		}
+		return resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI).String()
+	}
+	if q.CmpInt64(MostMemory) > 0 {
+		return resource.NewQuantity(MostMemory, resource.BinarySI).String()
+	}
+	return resource.NewQuantity(q.Value(), resource.BinarySI).String()
+}
+
+// levels is into how many levels a quantity is rounded up for people, at least: what they read must not change with every sample.
+const levels = 16
+
+// Rounded is a quantity as people are told of a wish: no more than a sixteenth above, and of a round number.
+func Rounded(name string, q resource.Quantity) resource.Quantity {
+	value, unit := q.Value(), int64(1)
+	if name == size.CPU {
+		value = q.MilliValue()
+	}
+	for unit*2 <= value/levels {
+		unit *= 2
+	}
+	if name == size.CPU {
+		for unit = 1; unit*5 <= value/levels; unit *= 5 {
+			if unit*10 <= value/levels {
+				unit *= 2
+			}
+		}
+	}
+	value = (value + unit - 1) / unit * unit
+	if name == size.CPU {
+		return *resource.NewMilliQuantity(value, resource.DecimalSI)
+	}
+	return *resource.NewQuantity(value, resource.BinarySI)
+}
+
+// Planned are what a plan holds these ordinals at, in either way; what it does not size is left out.
+func Planned(p plan.Plan, ordinals []int, uniform bool) map[int]plan.Resources {
+	of := map[int]plan.Resources{}
+	for _, r := range ordinals {
+		own, held := p.SizeOf(r)
+		apart := uniform && held && p.Sizes.Replicas != nil // one size for all is none of theirs
+		switch {
+		case held && !apart:
+			of[r] = own
+		case p.Resources != nil:
+			of[r] = *p.Resources
+		}
+	}
+	return of
+}

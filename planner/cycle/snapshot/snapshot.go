@@ -1,0 +1,134 @@
+// Package snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out
+// before it decides.
+package snapshot
+
+import (
+	"slices"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/loads"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/safety"
+	"ballast/planner/cycle/sizing"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/failover"
+	"ballast/planner/observed"
+	"ballast/planner/ownership"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+)
+
+// Snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out
+// before it decides. They change nothing of it: decide fills it in, in order, and the Next of what begins is its last change.
+type Snapshot struct {
+	*ground.Ground
+	Loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
+	Objects   []float64   // that their replicas keep; nil where no default metric says it
+	Verdict   ownership.Verdict
+	Replicas  failover.Verdict
+	Cordoned  []int
+	Budget    change.Budget
+	Changes   memory.Changes
+	known     discover.Known
+	Done      bool   // what a person asked for holds, or was refused
+	TurnsBack string // why a rollout that has stopped every replica brings them back as they were
+	Unsaid    string // why nobody could tell whether a live rollout does well
+
+	Ungrown map[int]string // replicas that may not grow now as they would have to, and why
+
+	Verdicts  gate.Verdicts // of the gates
+	Now       []plan.Replica
+	Candidate *outcome.Candidate
+	Line      *outcome.Line       // what a replica may carry, or is known to; nil: nothing says it
+	Elected   *evaluate.Candidate // also while nothing may begin
+	Worth     Worth               // of the elected, where it was weighed
+
+	Paced      change.Block // what levels and waits for a rate, and how many moves that is
+	PacedMoves int
+}
+
+// Of is what is known of an outcome so far.
+func Of(out outcome.Outcome, g *ground.Ground) *Snapshot {
+	return &Snapshot{Ground: g, Loads: out.Loads, Objects: loads.Objects(g.In.Config, out.Table),
+		Verdict: out.Verdict, Replicas: out.Replicas, Cordoned: out.Cordoned, Budget: out.Budget,
+		Changes: out.Memory.Changes, known: out.Memory.Known, Done: out.Done, Now: out.Now, Candidate: out.Candidate}
+}
+
+// May reports whether an action may begin.
+func (s *Snapshot) May(act gate.Action) bool { return s.Verdicts[act] == "" }
+
+// MayAny reports whether one of those actions may begin.
+func (s *Snapshot) MayAny(actions gate.Action) bool {
+	for act := gate.SetEnv; act != 0; act <<= 1 {
+		if actions&act != 0 && s.May(act) {
+			return true
+		}
+	}
+	return false
+}
+
+// Seen is what stands, with what the pods say of themselves.
+func (s *Snapshot) Seen() observed.State {
+	seen := standing.Seen(s.Next.Clusters, s.Fleet, s.known, s.In.Workload)
+	seen.Pods, seen.OwnersKnown, seen.Owned = s.Changes.Replicas.Dated(s.In.Observed.Pods, s.In.Now), s.In.Observed.Reported.Asked, s.Verdict.Owned
+	let := safety.Excused(s.Fleet, s.Verdict, s.known, s.In.Now)
+	seen.Orphans = safety.Bereft(s.Fleet, s.Verdict, let)
+	if len(let) > 0 {
+		for i, stamp := range seen.Secrets {
+			seen.Secrets[i].Ownerless = let[stamp.Name]
+		}
+	}
+	for _, d := range s.Verdict.Doubled {
+		seen.Doubled = append(seen.Doubled, d.Cluster)
+	}
+	seen.InCluster, seen.Accepted = inCluster(s.Fleet, s.In), s.In.Discovered.AcceptDiscovery
+	return seen
+}
+
+// Closed are the replicas that may receive nothing: those that are unwell, whatever holds failover back, and the
+// cordoned.
+func (s *Snapshot) Closed() map[int]bool {
+	closed := s.unwell()
+	for _, replica := range s.Cordoned {
+		closed[replica] = true
+	}
+	return closed
+}
+
+func (s *Snapshot) unwell() map[int]bool {
+	unwell := map[int]bool{}
+	for _, s := range s.Replicas.Sick {
+		unwell[s.Replica] = true
+	}
+	return unwell
+}
+
+// Shut are the replicas that do not work now, unwell or not yet, whatever holds failover back, and those that do not
+// say what they own, in mode live, which would not know whether they took a cluster.
+func (s *Snapshot) Shut() []int {
+	shut := slices.Clone(s.Replicas.Down)
+	for _, s := range s.Replicas.Sick {
+		shut = append(shut, s.Replica)
+	}
+	for _, p := range s.In.Observed.Pods {
+		if s.Unsaid != "" && !p.Answered {
+			shut = append(shut, p.Replica)
+		}
+	}
+	return shut
+}
+
+// Bins are replicas that carry nothing yet. Those that are unwell, cordoned, not ready or silent are closed.
+func (s *Snapshot) Bins(replicas int) []placement.Bin {
+	bins, closed := make([]placement.Bin, replicas), append(s.Shut(), s.Cordoned...)
+	full := sizing.Cramped(s.In)
+	for replica := range bins {
+		bins[replica].Open, bins[replica].Cramped = !slices.Contains(closed, replica), full[replica]
+	}
+	return bins
+}

@@ -1,0 +1,127 @@
+package podlist
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/planner/observed"
+)
+
+// Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
+type Controller struct {
+	observed.Pod
+	Address     string `json:"address,omitempty"`     // host:port of its metrics; empty: it has no address yet
+	Running     bool   `json:"running,omitempty"`     // its container runs, ready or not: it may own clusters
+	Terminating bool   `json:"terminating,omitempty"` // it is being deleted, and owns what it owns until it is gone
+}
+
+// Controllers are the application-controller's pods and, where Argo CD distributes clusters dynamically, what they
+// claim. Pods are sorted by replica and name.
+type Controllers struct {
+	Pods     []Controller `json:"pods"`
+	Dynamic  bool         `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
+	Claims   []Claim      `json:"claims,omitempty"`
+	Patience Patience     `json:"patience,omitzero"`
+	Problems []string     `json:"problems,omitempty"` // sentences about what could not be read, or is set badly
+}
+
+// Patience says how often a controller shows that it lives, and how long it may be silent. Argo CD writes the heartbeat
+// when the kubelet probes the pod, but gives a slot away by its own setting alone.
+type Patience struct {
+	Heartbeat time.Duration `json:"heartbeat"` // ARGOCD_CONTROLLER_HEARTBEAT_TIME
+	Probe     time.Duration `json:"probe"`     // the probe's period
+}
+
+// longestProbe is the slowest probe that is waited for: who may write the template must not have a controller that hangs taken
+// for one that works by it, for days. Argo CD gives its slot away by the heartbeat anyhow.
+const longestProbe = 5 * time.Minute
+
+// Silence is how long a healthy controller may be silent: three beats, by whichever of the two is slower.
+func (p Patience) Silence() time.Duration {
+	return missedBeats * max(p.Heartbeat, min(p.Probe, longestProbe))
+}
+
+// problem warns of a slot that can be taken from a healthy controller.
+func (p Patience) problem() (string, bool) {
+	if p.Probe < missedBeats*p.Heartbeat {
+		return "", false
+	}
+	return fmt.Sprintf("the readiness probe of the application-controller runs every %s, but Argo CD gives a slot away after %s without a heartbeat, which only the probe writes: set periodSeconds to %d or less",
+		p.Probe, missedBeats*p.Heartbeat, int(p.Heartbeat/time.Second)), true
+}
+
+// SlotState says how a slot of the mapping stands. The set is closed.
+type SlotState string
+
+// The states of a slot.
+const (
+	SlotHeld   SlotState = "Held"   // by a pod that is there, with a fresh heartbeat
+	SlotSilent SlotState = "Silent" // its controller is unhealthy: no heartbeat for too long
+	SlotGone   SlotState = "Gone"   // its controller's pod is not there any more
+	SlotFree   SlotState = "Free"   // nobody took it
+)
+
+// Slot is a replica's number with the controller that holds it. Silence is the heartbeat's age, 0 where none was
+// written.
+type Slot struct {
+	Shard      int           `json:"shard"`
+	State      SlotState     `json:"state"`
+	Controller string        `json:"controller,omitempty"`
+	Silence    time.Duration `json:"silence,omitempty"`
+}
+
+// Slots are the slots below wanted and every other one that is listed, by number. A slot that is listed twice shows
+// twice.
+func (c Controllers) Slots(wanted int, now time.Time) []Slot {
+	here := map[string]bool{}
+	for _, p := range c.Pods {
+		here[p.Name] = true
+	}
+	var slots []Slot
+	listed := map[int]bool{}
+	for _, claim := range c.Claims {
+		listed[claim.Shard] = true
+		slots = append(slots, c.slot(claim, here, now))
+	}
+	for shard := range wanted {
+		if !listed[shard] {
+			slots = append(slots, Slot{Shard: shard, State: SlotFree})
+		}
+	}
+	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Shard, b.Shard) })
+	return slots
+}
+
+func (c Controllers) slot(claim Claim, here map[string]bool, now time.Time) Slot {
+	s := Slot{Shard: claim.Shard, State: SlotHeld, Controller: claim.Controller}
+	if !claim.Heartbeat.IsZero() {
+		s.Silence = max(now.Sub(claim.Heartbeat), 0)
+	}
+	switch {
+	case claim.Controller == "":
+		s.State = SlotFree
+	case !here[claim.Controller]:
+		s.State = SlotGone
+	case !claim.fresh(c.Patience, now):
+		s.State = SlotSilent
+	}
+	return s
+}
+
+// fresh reports whether the heartbeat is young enough. One from the future, beyond what clocks differ, is not believed.
+func (c Claim) fresh(p Patience, now time.Time) bool {
+	return !c.Heartbeat.IsZero() && now.Sub(c.Heartbeat).Abs() < p.Silence()
+}
+
+// Healthy counts the slots that are held.
+func Healthy(slots []Slot) int {
+	n := 0
+	for _, s := range slots {
+		if s.State == SlotHeld {
+			n++
+		}
+	}
+	return n
+}
