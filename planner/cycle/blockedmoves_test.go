@@ -184,7 +184,7 @@ func TestACooldownLongerThanADayIsKept(t *testing.T) {
 // TestMovesThatTheOneRestartHoldsAreNotBlockedByARule: they would not begin if change.moves let them, and the verdict says what does hold
 // them.
 func TestMovesThatTheOneRestartHoldsAreNotBlockedByARule(t *testing.T) {
-	w := waiting(t, skewed(12)...)
+	w := awaiting(t, skewed(12)...)
 	w.in.Config.Change.Moves.Mode = change.Off
 	for range 3 * 60 {
 		w.step(time.Minute)

@@ -116,10 +116,10 @@ func TestANumberThatEnvFromGivesIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := fake.NewClientBuilder().WithObjects(numbers("zero", "0"), numbers("two", "2"), numbers("below", "-1")).Build()
 			test.container.Name = "c"
-			w, err := found{workload: Workload{Kind: plan.StatefulSet, Namespace: "argocd"}, object: &corev1.Pod{},
+			w, err := found{workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd"}, object: &corev1.Pod{},
 				pod: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{test.container}}}}.read("c", nil)
 			if err == nil {
-				err = w.follow(t.Context(), r, test.container)
+				err = follow(t.Context(), r, &w, test.container)
 			}
 			if err != nil || w.FixedShard != test.shard || w.ShardUnknown != test.unknown || (w.Unnumbered() != "") != test.unknown {
 				t.Errorf("shard %q, unknown %t, %v; want %q, %t", w.FixedShard, w.ShardUnknown, err, test.shard, test.unknown)
