@@ -134,6 +134,9 @@ func TestParse(t *testing.T) {
 			w.Effect = Agreed
 			return w
 		}()},
+		"a shard by who impersonates the planner, which nobody asks about either": {fields{"annotations": nil,
+			"impersonatedUser": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
+			by("system:serviceaccount:argocd:ballast-planner", "alice", unasked("patch", "secret", "prod-eu"))},
 		"a shard by who ends as the planner does": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:eve-ballast-planner"}}, nil},
 		"a Secret that the planner deletes": {fields{"verb": "delete", "annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
 			by("system:serviceaccount:argocd:ballast-planner", "", unasked("delete", "secret", "prod-eu"))},

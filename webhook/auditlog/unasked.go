@@ -24,7 +24,7 @@ func (e event) unasked(p planners) string {
 	own := e.Verb == verbDeleteAll || isOwn(o.Name)
 	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
 	case "/secrets/":
-		stamps := !own && p.wrote(e) // under components/fail-closed nobody asks about the planner's own
+		stamps := !own && p.named(e) // under components/fail-closed nobody asks about what comes by a planner's name
 		return when(deletes || changes && (stamps || own && !p.keep(e, keyName)), kindSecret)
 	case "/configmaps/":
 		// The plan's are asked about; what ballast remembers and how it is configured are not.
@@ -85,14 +85,18 @@ func (p planners) keep(e event, names ...string) bool {
 }
 
 // wrote reports whether an event is a planner's own.
-func (p planners) wrote(e event) bool {
+func (p planners) wrote(e event) bool { return e.ImpersonatedUser == nil && p.named(e) }
+
+// named reports whether the API server took who wrote for a planner: whoever impersonates one counts.
+func (p planners) named(e event) bool {
+	user := e.User
 	if e.ImpersonatedUser != nil {
-		return false
+		user = *e.ImpersonatedUser
 	}
 	if len(p) == 0 {
-		return e.User.Username == "system:serviceaccount:"+e.ObjectRef.Namespace+":ballast-planner"
+		return user.Username == "system:serviceaccount:"+e.ObjectRef.Namespace+":ballast-planner"
 	}
-	return slices.Contains(p, e.User.Username)
+	return slices.Contains(p, user.Username)
 }
 
 // maxSites bounds what is remembered of where ballast is at work.
