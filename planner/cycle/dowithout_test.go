@@ -64,8 +64,12 @@ func TestAReplicaStaysThatIsNotWorthTheMoves(t *testing.T) {
 		says string
 		with func(*config.PlannerConfig)
 	}{
-		"the budget has no room for all": {"it may; replica 2 could go by 4 moves, of which the move budget has room for ",
+		"the budget never has room for all": {"it may; replica 2 could go by 4 moves, and half of the move budget never has room for more than 1 (change.moves.rate)",
 			func(c *config.PlannerConfig) { c.Change = config.Default().Change }},
+		"half of the budget is less": {"it may; replica 2 could go by 4 moves, and half of the move budget never has room for more than 3 (change.moves.rate)",
+			func(c *config.PlannerConfig) {
+				c.Change.Moves.Rate = []config.Rate{{Percent: 100, Period: config.Duration(time.Hour)}}
+			}},
 		"the horizon is short": {"it may; replica 2 could go by 4 moves, which cost more than a replica is worth",
 			func(c *config.PlannerConfig) { c.Evaluate.CostBenefit.Horizon = config.Duration(time.Hour) }},
 		"a number is asked for":         {"", func(c *config.PlannerConfig) { c.Partition.Replicas = &config.Replicas{Fixed: 3} }},
@@ -83,6 +87,16 @@ func TestAReplicaStaysThatIsNotWorthTheMoves(t *testing.T) {
 				t.Errorf("the verdict is %q, want in it %q", got, tc.says)
 			}
 		})
+	}
+}
+
+// What its moves leave of the budget is at least half: levelling needs it when the load is back.
+func TestAReplicaGoesByHalfOfTheBudget(t *testing.T) {
+	w, _ := crossed(t)
+	w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 134, Period: config.Duration(time.Hour)}} // 8 of six, and 4 by half
+	w.cycles(8*60, func(int) {})
+	if len(w.moved()) != 4 || w.in.InForce.Replicas != 2 {
+		t.Errorf("%d replicas, and %v moved; want 2 by four moves: %s", w.in.InForce.Replicas, w.moved(), w.last.Candidate.Verdict)
 	}
 }
 

@@ -154,6 +154,23 @@ func TestNoModeLeavesAFleetStoppedThatComesBack(t *testing.T) {
 	}
 }
 
+// TestNoModeLeavesAFleetHalfBack: somebody scales up what is coming back, to fewer than there were.
+func TestNoModeLeavesAFleetHalfBack(t *testing.T) {
+	w := stopped(t, plan.Draining, 0)
+	r := w.in.InForce.Rollout
+	r.Stage, r.Since, r.Moves = plan.Restoring, w.in.Now, nil
+	w.in.InForce.Replicas, w.in.InForce.ControllerReplicas = r.From.Replicas, r.From.ControllerReplicas
+	w.in.Workload.Replicas, w.in.Config.Mode = 1, plan.Observe
+	w.in.Now = w.in.Now.Add(time.Second)
+	if out := Run(w.in); out.Next.Mode != plan.Enforce || out.Next.Rollout == nil || findProblem(out, "ModeWaits").Kind == "" {
+		t.Errorf("with 1 replica of %d: mode %s, rollout %+v, %v", r.From.Replicas, out.Next.Mode, out.Next.Rollout, messages(out))
+	}
+	w.run(30)
+	if w.in.InForce.Mode != plan.Observe || w.in.Workload.Replicas != r.From.Replicas {
+		t.Errorf("once they are back: mode %s, %d replicas", w.in.InForce.Mode, w.in.Workload.Replicas)
+	}
+}
+
 func findProblem(out outcome.Outcome, kind string) problem.Problem {
 	for _, p := range out.Problems {
 		if p.Kind == kind {

@@ -61,8 +61,8 @@ type Status struct {
 // Outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
 const Outdated = 5 * time.Minute
 
-// Old reports whether no leader has said anything for so long that things may be otherwise now.
-func (s Status) Old(now time.Time) bool { return now.Sub(s.LookedAt) > Outdated }
+// Old reports whether no leader has said anything for so long that things may be otherwise now, or its clock is as far ahead.
+func (s Status) Old(now time.Time) bool { return now.Sub(s.LookedAt).Abs() > Outdated }
 
 // Rollout is how far the one under way is, beside what the plan says of it. Waits is what it waits for; empty where its
 // stage has just begun.

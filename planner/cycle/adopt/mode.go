@@ -13,8 +13,11 @@ import (
 // stillStopped reports whether rollout.x0y holds every replica stopped, or has yet to bring them back: the plan that says so may be
 // written minutes before the workload follows.
 func (a *Adoption) stillStopped() bool {
-	w := a.In.Workload
-	comesBack := a.Next.StopsAll() && w.Replicas < 1 && !w.Unmanaged
+	w, least := a.In.Workload, a.Next.Replicas
+	if a.Next.FreeReplicas {
+		least = 1 // how many they are is people's
+	}
+	comesBack := a.Next.StopsAll() && w.Replicas < least && !w.Unmanaged
 	return comesBack || a.Next.Rollout != nil && a.Next.Replicas < 1
 }
 

@@ -119,14 +119,16 @@ func ItemsOf(g *ground.Ground, groups []discover.Unit, loads []plan.Load) ([]par
 
 // Terms are what a division is asked for, beside the fleet and its rules.
 type Terms struct {
-	All      bool                   // all that is worth it at once, however much that is
-	Even     plan.Load              // an even share of before
-	Closed   map[int]bool           // replicas that receive nothing
-	DrainDue bool                   // the highest replica has not been needed for long
-	Patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
-	Anew     int                    // moves that a plan made anew may take
-	Horizon  time.Duration          // over which that has to pay; 0: none is made
-	Replicas int                    // so many, since change.out or change.in lets there be no others now; 0: as many as are wanted
+	All       bool                   // all that is worth it at once, however much that is
+	Even      plan.Load              // an even share of before
+	Closed    map[int]bool           // replicas that receive nothing
+	DrainDue  bool                   // the highest replica has not been needed for long
+	Patient   func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
+	Anew      int                    // moves that a plan made anew may take
+	Spare     int                    // moves that half of the budget has room for now
+	MostSpare int                    // and ever has
+	Horizon   time.Duration          // over which that has to pay; 0: none is made
+	Replicas  int                    // so many, since change.out or change.in lets there be no others now; 0: as many as are wanted
 }
 
 // Basis is what candidates must agree on to be votes of one election: the bounds. What is pinned or comes meanwhile

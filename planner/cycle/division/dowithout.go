@@ -14,7 +14,8 @@ import (
 
 // doWithout finds out whether the highest replica could go if others' clusters moved, too, where what it has does not fit on them as they
 // are. Only a capacity says that, and only for a fleet at rest. It is held to what a drain is held to, downWindow among it; and it comes
-// about whole or not at all: all its moves must have room in the budget now, and the replica must be worth them over the horizon.
+// about whole or not at all: all its moves must have room in half of the budget now, so that levelling has the other half when the load is
+// back, and the replica must be worth them over the horizon.
 func (d *Division) doWithout(g *ground.Ground, p constraint.Question, stays sticky.Answer, now Terms) {
 	if !d.countsByCapacity() || now.Horizon == 0 || !rests(g, stays) {
 		return
@@ -42,8 +43,11 @@ func (d *Division) doWithout(g *ground.Ground, p constraint.Question, stays stic
 	switch {
 	case !now.DrainDue:
 		return
-	case moves > now.Anew:
-		d.Declined = fmt.Sprintf("%s, of which the move budget has room for %d now", goes, now.Anew)
+	case moves > now.MostSpare:
+		d.Declined = fmt.Sprintf("%s, and half of the move budget never has room for more than %d (change.moves.rate)", goes, now.MostSpare)
+		return
+	case moves > now.Spare:
+		d.Declined = fmt.Sprintf("%s, of which half of the move budget has room for %d now", goes, now.Spare)
 		return
 	case !offer.PaysWithin(now.Horizon):
 		d.Declined = goes + ", which cost more than a replica is worth"

@@ -34,6 +34,7 @@ func (c *dividing) terms(s *snapshot.Snapshot) division.Terms {
 		All: asked || c.In.Config.Rollout.MovesRestart(), Replicas: c.allowedReplicas}
 	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil && !snapshot.GoneBack(s) {
 		t.Anew, t.Horizon = snapshot.BudgetOf(s, change.Balance).Left, time.Duration(weighs.Horizon)
+		t.Spare, t.MostSpare = snapshot.SpareOf(s)
 	}
 	return t
 }

@@ -88,6 +88,15 @@ func BudgetOf(s *Snapshot, cause change.Cause) change.Budget {
 	return change.Look(s.Changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.Budget.Of, s.In.Now)
 }
 
+// SpareOf is how many servers may move for what could as well wait, now and ever: half of what each rate lets others than it move.
+func SpareOf(s *Snapshot) (now, ever int) {
+	rates := ledger.RatesOf(s.In)
+	for i := range rates {
+		rates[i].Percent /= 2
+	}
+	return change.Left(s.Changes.Ledger.Before(change.Balance), rates, s.Budget.Of, s.In.Now), change.Left(nil, rates, s.Budget.Of, s.In.Now)
+}
+
 // RescueOf is how many servers may leave a replica that does not work, beyond what the others take on freely: the share of each rate
 // within an hour, whatever its period is. A day's budget that is spent keeps no cluster without an owner.
 func RescueOf(s *Snapshot) int {
