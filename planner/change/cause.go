@@ -1,5 +1,5 @@
 // Package change says when anything may change: how much of a fleet may move, whether replicas may come, go, grow or shrink
-// now, and when a change did harm so that nothing more may move.
+// now.
 package change
 
 import "slices"

@@ -317,7 +317,7 @@ func (l *Loop) askPods(ctx context.Context, in *input.Inputs) {
 	observed, reports := l.asks.ObservePods(ctx, nil, *in)
 	in.Observed = observed
 	l.phase = telemetry.PhaseFetch
-	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	fleet := discover.All(in.Discovered, in.Now)
 	if !observed.Known && len(observed.Trouble) > 0 {
 		reports = []scrape.PodReport{{Err: observed.Trouble[0]}}
 	}

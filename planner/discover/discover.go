@@ -1,4 +1,5 @@
-// Package discover turns cluster Secrets into the fleet that is planned for. All but watch.go are functions of values.
+// Package discover turns cluster Secrets into the fleet that is planned for. It is a function of values: package secrets
+// reads them.
 package discover
 
 import (
@@ -107,6 +108,12 @@ func (f Fleet) Groups() []Unit {
 		return f.Units
 	}
 	return grouped(f.Clusters, Cluster.OfServer)
+}
+
+// All is the fleet as it stands, compared with none.
+func All(in Input, now time.Time) Fleet {
+	fleet, _, _ := Discover(in, Known{}, Options{MaxShrink: 1}, now) // nothing is known, so nothing is lost
+	return fleet
 }
 
 // Discover lists the fleet and compares it with the last accepted one. The error, a *ShrinkError, says that too many

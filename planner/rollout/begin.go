@@ -29,7 +29,7 @@ var (
 
 // Begin answers the plan to write for a decision: the first stage of the rollout that leads there, or the new rows
 // alone where no cluster moves and no count changes. The revision is left to the store. In mode live the env is what
-// Begin holds it at, whatever next says, the rows wait for their waves, and Missing must have nothing to say.
+// Begin holds it at, whatever next says, the rows wait for their waves, and readiness.Missing must have nothing to say.
 func Begin(now plan.Plan, next Proposal, o basis.Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)

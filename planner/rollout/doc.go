@@ -66,11 +66,11 @@
 // works, and those that a person asked for. The first need an answer of who receives only, all others one of every pod.
 //
 // Between two waves Moves is empty: Moving waits for a budget, for pods and for word of who owns what, and its deadline
-// ends the rollout where it is. Options.Ends ends it there at once, and before replicas go: a leader that may decide
+// ends the rollout where it is. basis.Options.Ends ends it there at once, and before replicas go: a leader that may decide
 // nothing by itself any more, or sees a replica unwell, does so.
 //
 // The clusters of a wave, and of its way back, are nudged as their Secrets are written, and so are those that a pin or
-// a repair gives another owner, whatever stage there is: see Nudge.
+// a repair gives another owner, whatever stage there is: see diff.Nudge.
 //
 // # Why nobody is orphaned or doubled
 //
@@ -83,7 +83,7 @@
 // still carries.
 //
 // In mode live the env is the largest number of replicas that may ever be, so that every pod knows every shard:
-// replicas come and go without a restart, and a cluster has one owner as soon as its Secret has one shard. Missing says
+// replicas come and go without a restart, and a cluster has one owner as soon as its Secret has one shard. readiness.Missing says
 // what that rests on. In mode x0y nobody owns anything while shards change; the pods that come are of one count. What
 // remains open in x0y and default is a Secret that ballast may not write: where it carries a shard at or above the
 // smaller count, it may have two owners while pods of both run.

@@ -119,7 +119,7 @@ func Measure(ctx context.Context, f wiring.Fetcher, in input.Inputs, q Questions
 	for _, m := range loads.MetricsOf(in.Config) {
 		s.Metrics = append(s.Metrics, m.ID)
 	}
-	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now)
+	fleet := discover.All(in.Discovered, in.Now)
 	queries := q.used(in.Workload, in.Config.Poll.Prometheus.Matchers)
 	var newest measure.Table
 	var faults faults

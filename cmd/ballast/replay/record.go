@@ -207,7 +207,7 @@ func (a *asker) Next() (trace.Step, error) {
 		return trace.Step{}, io.EOF
 	}
 	at := a.next
-	fleet, _, _ := discover.Discover(a.there(at), discover.Known{}, discover.Options{MaxShrink: 1}, at) // nothing is known, so nothing is lost
+	fleet := discover.All(a.there(at), at)
 	metrics := loads.MetricsOf(a.config)
 	fetched := a.fetcher.Fetch(a.ctx, metrics, fleet, at)
 	if err := a.judge(fetched, at); err != nil {

@@ -107,7 +107,7 @@ func fromPlanner(ctx context.Context, c client.Client, cfg config.PlannerConfig,
 		return nil, fmt.Errorf("poll.pods: there is no Prometheus to ask, and ConfigMap %q in %q has nothing yet that a planner saw of the pods: "+
 			"let it run for a quarter of an hour, name a Prometheus by --prometheus, or run saved inputs by --inputs", cfg.Plan.History, cfg.Target.Namespace)
 	}
-	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	fleet := discover.All(in.Discovered, in.Now)
 	fetched, last, err := pods.OfSaved(part, fleet)
 	if err != nil {
 		return nil, fmt.Errorf("reading what the planner saw of the pods, in ConfigMap %q in %q: %w", cfg.Plan.History, cfg.Target.Namespace, err)
@@ -126,7 +126,7 @@ func (unasked) RoundTrip(*http.Request) (*http.Response, error) {
 // lookAtPods is what the application-controllers' pods are, and by Prometheus what each owns, as a leader would see it. Whoever may not
 // list pods plans without, as before there is a leader.
 func lookAtPods(ctx context.Context, c client.Client, prometheus wiring.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
-	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	fleet := discover.All(in.Discovered, in.Now)
 	looks := gather.Observer{Reader: c, Clock: clock.RealClock{},
 		Scrape: scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: unasked{}}})}
 	seen, _ := looks.Observe(ctx, prometheus, in.Workload, fleet)

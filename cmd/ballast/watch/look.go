@@ -111,7 +111,7 @@ func (w *watcher) fleet(ctx context.Context, reports []scrape.PodReport, l *look
 		if doubt != "" {
 			l.Trouble = append(l.Trouble, doubt)
 		}
-		fleet, _, _ = discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, l.At) // nothing known, so nothing is lost
+		fleet = discover.All(in, l.At)
 	case !apierrors.IsForbidden(err):
 		l.Trouble = append(l.Trouble, say.OneLine(err.Error()))
 	}

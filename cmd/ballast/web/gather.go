@@ -91,7 +91,7 @@ func (s *Source) clusters(ctx context.Context, c config.PlannerConfig, known dis
 	if err != nil {
 		return err
 	}
-	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, f.Now) // nothing known, so nothing is lost
+	fleet := discover.All(in, f.Now)
 	f.Clusters, f.Apart = []plan.Shard{}, map[string]string{}
 	for _, cluster := range fleet.Clusters {
 		f.Clusters = append(f.Clusters, cluster.Shard)

@@ -284,7 +284,7 @@ func (a *Archive) Locked(base store.Snapshot) []problem.Problem {
 	return list
 }
 
-// TakeIn is TakeIn by what the leader keeps.
+// TakeIn judges a snapshot by the newest plan and the plans that are kept.
 func (a *Archive) TakeIn(in *input.Inputs, snapshot store.Snapshot) {
 	TakeIn(in, snapshot, a.Newest(), a.history.Plans)
 }

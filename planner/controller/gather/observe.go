@@ -136,7 +136,7 @@ func (a *Asker) ObservePods(ctx context.Context, f wiring.Fetcher, in input.Inpu
 	if a.Observe == nil {
 		return input.Observed{}, nil
 	}
-	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	fleet := discover.All(in.Discovered, in.Now)
 	started := a.Clock.Now()
 	seen, reports := a.Observe(ctx, f, in.Workload, fleet)
 	a.Metrics.PhaseTime.WithLabelValues("observe").Observe(a.Clock.Since(started).Seconds())

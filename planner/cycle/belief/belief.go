@@ -125,9 +125,7 @@ func FirstPlan(in input.Inputs) plan.Plan {
 // number within what is configured or stands. Where that holds every replica stopped it is to be written, with the count of
 // before the stop; false: nothing is held stopped.
 func BringBack(stands plan.Plan, in input.Inputs) (plan.Plan, bool) {
-	nothing := discover.Known{} // is known, so nothing is lost
-	fleet, _, _ := discover.Discover(in.Discovered, nothing, discover.Options{MaxShrink: 1}, in.Now)
-	bounded := WithinBounds(stands, in, fleet)
+	bounded := WithinBounds(stands, in, discover.All(in.Discovered, in.Now))
 	if !stands.Mode.Enforced() || !adopt.NoReplicaRuns(stands.Rollout) {
 		return bounded, false
 	}

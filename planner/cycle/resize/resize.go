@@ -4,7 +4,7 @@
 //	View      what stands: sizes in force, peaks of memory, who grows at once and why        package wish
 //	Wishes    what the policies make of it (package size)                                    package wish
 //	judge     which wishes hold now, by the gates and the rules of change (package change)   judge.go
-//	Answer    the plan's sizes, what is remembered, and what people are told                 package quantity, sizing.go
+//	Answer    the plan's sizes, what is remembered, and what people are told                 resize.go
 //
 // It is a function of values: no clock, no client, no logger.
 package resize

@@ -57,7 +57,7 @@ func (s *Snapshot) WantOf(replicas int, decided map[string]int) *rollout.Proposa
 	return s.WantParted(replicas, decided, nil)
 }
 
-// WantParted is wantOf, where some clusters do not stay with their groups.
+// WantParted is WantOf, where some clusters do not stay with their groups.
 func (s *Snapshot) WantParted(replicas int, decided map[string]int, parted map[string]bool) *rollout.Proposal {
 	rows, of := make(map[string]plan.Row, len(s.Next.Clusters)), s.settle(replicas, decided, parted)
 	for name, row := range s.Next.Clusters {

@@ -74,7 +74,7 @@ func Since(t, now time.Time) string {
 	return Span(now.Sub(t)) + " ago"
 }
 
-// LastedFor is lasted as people read it beside a name.
+// LastedFor is Lasted as people read it beside a name.
 func LastedFor(since, now time.Time) string {
 	if since.IsZero() {
 		return ""

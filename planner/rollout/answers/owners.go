@@ -147,7 +147,7 @@ func (a Answers) Unfinished() (rest string, unconnected bool) {
 	return a.untaken()
 }
 
-// Unreturned is unfinished for a wave that goes back. Where nobody says who owns what, Secrets that are written are
+// Unreturned is Unfinished for a wave that goes back. Where nobody says who owns what, Secrets that are written are
 // enough: the replicas that had those clusters are as good as they were.
 func (a Answers) Unreturned() string {
 	rest := a.uncarried()

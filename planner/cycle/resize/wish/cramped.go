@@ -11,7 +11,7 @@ import (
 	"ballast/planner/size"
 )
 
-// leavesFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor leaves it for that again.
+// LeftFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor leaves it for that again.
 const LeftFor = 24 * time.Hour
 
 // stillLeaving is how long after a look clusters that leave are of the same rollout, at least: a look may be left out.
