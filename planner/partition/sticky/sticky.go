@@ -108,6 +108,10 @@ type Drain struct {
 	Items   int
 }
 
+// Midway is how far a replica above high gives items up as ballast asks for it: not to high alone, since it would be above it again at
+// once, nor to low, since each percent more is moves.
+func Midway(high, low plan.Load) plan.Load { return low + (high-low)/2 }
+
 func (o Options) complete(items int) (Options, error) {
 	for _, d := range []struct {
 		share     *plan.Load
