@@ -97,6 +97,7 @@ type Answer struct {
 	Even            plan.Load // the present even share
 	DrainTo         plan.Load // what replicas carry at most once the highest is drained
 	HighMemory      plan.Bytes
+	Steps           int // of the budget that it took
 }
 
 // Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved there,
@@ -198,7 +199,7 @@ func (s *state) again(d Drain) {
 }
 
 func (s *state) answer(d Drain) Answer {
-	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, HighMemory: s.high.memory}
+	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, HighMemory: s.high.memory, Steps: s.o.Budget - s.ops}
 	a.High, a.Low, a.Full, a.Even = s.unit.to(s.high.load), s.unit.to(s.low.load), s.unit.to(s.full.load), s.unit.to(s.even())
 	a.DrainTo = s.unit.to(s.drainTo.load)
 	for i, to := range s.of {
