@@ -38,8 +38,8 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkShippedBesideLPT is the bar in one run and in turns, by the quickest of each: at 10,000 clusters a cycle of what is shipped takes
-// no longer than one of lpt and mostWanted, and so where there is a capacity, by which it is asked whether a replica could go.
+// BenchmarkShippedBesideLPT is the bar in one run and in turns, by the quickest of each: at 10,000 clusters a cycle of what is shipped
+// takes no longer than one of lpt and mostWanted, and so where there is a capacity, by which it is asked whether a replica could go.
 func BenchmarkShippedBesideLPT(b *testing.B) {
 	worlds := map[string]*world{}
 	for _, plans := range []string{"lpt", "shipped", "capacity"} {

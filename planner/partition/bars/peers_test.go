@@ -142,6 +142,7 @@ func allocations(t *testing.T, rows *table) {
 	if max(ours, kept) > most {
 		t.Errorf("a fresh plan takes %.0f allocations and a sticky one %.0f, want at most %d", ours, kept, most)
 	}
-	rows.add(row{what: "allocations of a fresh and a sticky plan, 10000 clusters", bar: fmt.Sprintf("<= %d", most), met: max(ours, kept) <= most,
+	rows.add(row{what: "allocations of a fresh and a sticky plan, 10000 clusters", bar: fmt.Sprintf("<= %d", most),
+		met:   max(ours, kept) <= most,
 		cells: [columns]string{fmt.Sprintf("%.0f, %.0f", ours, kept), fmt.Sprintf("%.0f", lpt)}})
 }
