@@ -51,10 +51,83 @@ func drawRequest(t *rapid.T) Request {
 	r.Rescue = rapid.IntRange(-3, 30).Draw(t, "rescue")
 	r.Whole = min(r.Rescue, rapid.IntRange(-3, 30).Draw(t, "whole"))
 	r.MaxClusters = rapid.IntRange(0, 9).Draw(t, "most clusters")
+	drawTies(t, &r)
 	if rapid.Bool().Draw(t, "failed over before") {
 		r.Last = Last{Replica: rapid.IntRange(0, 7).Draw(t, "last"), At: at(float64(rapid.IntRange(-120, 60).Draw(t, "minute")))}
 	}
 	return r
+}
+
+// drawTies has clusters that are kept apart, servers that stay together, and memory that replicas have too little of.
+func drawTies(t *rapid.T, r *Request) {
+	names := slices.Sorted(maps.Keys(r.View.Plan.Clusters))
+	if rapid.IntRange(0, 2).Draw(t, "some are kept apart") == 0 {
+		r.Apart = map[string][]string{}
+		for _, name := range names {
+			if rapid.Bool().Draw(t, "is a hub") {
+				r.Apart[name] = []string{"hubs"}
+			}
+		}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "servers are bound") == 0 {
+		r.Servers = placement.NewServers(len(names))
+		for _, name := range names {
+			if server := r.View.Plan.Clusters[name].Server; server != "" {
+				r.Servers.Add(name, "https://"+server)
+			}
+		}
+		r.Servers.Bind("https://bbbbbbb", "https://aaaaaaa")
+	}
+	if rapid.IntRange(0, 2).Draw(t, "memory is known") == 0 {
+		r.Memory, r.Bytes = 12, map[string]plan.Bytes{}
+		for _, name := range names {
+			r.Bytes[name] = plan.Bytes(rapid.IntRange(0, 12).Draw(t, "bytes"))
+		}
+	}
+}
+
+// shared is what clusters have in common that stay together; empty: it has none.
+func shared(r Request, name string) string {
+	hash := r.View.Plan.Clusters[name].Server
+	if r.Servers == nil {
+		return hash
+	}
+	return r.Servers.Of(name, hash)
+}
+
+func after(r Request, e Evacuation, name string) int {
+	if to, moves := e.Moves[name]; moves {
+		return to
+	}
+	return stands(r, name)
+}
+
+// tiesHold: what leaves a replica that works goes to none that has another one of its group, or not its memory; what leaves one that
+// nobody works for may, and that is told. Of several Secrets that go together the first is named.
+func tiesHold(t *rapid.T, r Request, e Evacuation) {
+	crowds, starves := map[int]bool{}, map[int]bool{}
+	for _, n := range e.Notes {
+		if forced := n.Kind == GroupCrowded || n.Kind == MemoryCrowded; forced && !dead(r, stands(r, n.Cluster)) {
+			t.Fatalf("%s left replica %d, which works, for one that may not take it: %v", n.Cluster, stands(r, n.Cluster), n)
+		}
+		crowds[n.Replica] = crowds[n.Replica] || n.Kind == GroupCrowded
+		starves[n.Replica] = starves[n.Replica] || n.Kind == MemoryCrowded
+	}
+	inUse := make(map[int]plan.Bytes)
+	for name := range r.View.Plan.Clusters {
+		inUse[after(r, e, name)] += r.Bytes[name]
+	}
+	for name, to := range e.Moves {
+		if r.Memory > 0 && inUse[to] > r.Memory && r.Bytes[name] > 0 && !starves[to] {
+			t.Fatalf("%s takes replica %d to %d bytes of %d, and nothing says so: %v", name, to, inUse[to], r.Memory, e.Notes)
+		}
+		for other := range r.Apart {
+			together := shared(r, other) != "" && shared(r, other) == shared(r, name)
+			if meets := other != name && after(r, e, other) == to; meets && !together && len(r.Apart[name]) > 0 && !crowds[to] {
+				t.Fatalf("%s meets %s on replica %d, and nothing says so: %v", name, other, to, e.Notes)
+			}
+		}
+	}
 }
 
 func fixed(r Request, name string) bool {
@@ -93,7 +166,13 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 				}
 			}
 		}
-		if n := placement.NewServers(0).Count(off, func(name string) string { return r.View.Plan.Clusters[name].Server }); n > max(r.Budget, 0) {
+		servers, most := r.Servers, max(r.Budget, 0)
+		if servers == nil {
+			servers = placement.NewServers(0)
+		} else if most > 0 {
+			most++ // two that are bound go whole once there is room for one
+		}
+		if n := servers.Count(off, func(name string) string { return r.View.Plan.Clusters[name].Server }); n > most {
 			t.Fatalf("%d servers leave cordoned replicas, the budget for those is %d", n, r.Budget)
 		}
 		if n := len(e.Moves) - drained; n < e.FailedOver || n > e.FailedOver+either {
@@ -112,6 +191,7 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 		}
 		oneReplicaAnHour(t, r, e)
 		serversTogether(t, r, e)
+		tiesHold(t, r, e)
 		pinnedAreNamed(t, r, e)
 		capHolds(t, r, e)
 	})
@@ -167,16 +247,11 @@ func oneReplicaAnHour(t *rapid.T, r Request, e Evacuation) {
 
 // serversTogether: Secrets with one server that stood on one replica do so afterwards. One that is fixed keeps them.
 func serversTogether(t *rapid.T, r Request, e Evacuation) {
-	after := func(name string) int {
-		if to, moves := e.Moves[name]; moves {
-			return to
-		}
-		return stands(r, name)
-	}
-	for a, rowA := range r.View.Plan.Clusters {
-		for b, rowB := range r.View.Plan.Clusters {
-			if rowA.Server != "" && rowA.Server == rowB.Server && stands(r, a) == stands(r, b) && after(a) != after(b) {
-				t.Fatalf("%s and %s have one server and stood on %d; now they are on %d and %d", a, b, stands(r, a), after(a), after(b))
+	for a := range r.View.Plan.Clusters {
+		for b := range r.View.Plan.Clusters {
+			together := shared(r, a) != "" && shared(r, a) == shared(r, b)
+			if together && stands(r, a) == stands(r, b) && after(r, e, a) != after(r, e, b) {
+				t.Fatalf("%s and %s stay together and stood on %d; now they are on %d and %d", a, b, stands(r, a), after(r, e, a), after(r, e, b))
 			}
 		}
 	}
@@ -228,6 +303,7 @@ func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)
 		r.Budget, r.Unwell, r.Shut, r.MaxClusters = 1000, nil, nil, 0
+		r.Servers, r.Apart, r.Memory = nil, nil, 0
 		for name, row := range r.View.Plan.Clusters {
 			row.Server = ""
 			r.View.Plan.Clusters[name] = row

@@ -70,6 +70,9 @@ func NewRun(s Setup, h trace.Header, replicas int) (*Run, error) {
 	return r, nil
 }
 
+// Watch has f see each cycle to come: what it was given and what it came to.
+func (r *Run) Watch(f func(input.Inputs, cycle.Outcome)) { r.watch = f }
+
 // Step is what was seen next. Cycles that were due before it run with what stood until then.
 func (r *Run) Step(s trace.Step) {
 	if r.due.IsZero() {

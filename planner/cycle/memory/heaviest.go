@@ -13,7 +13,7 @@ import (
 // grows to no more than twice of it in a day. It falls slower: what a cluster has at night says nothing of its day.
 const (
 	growsADay = 2.0
-	fallsADay = 1.1
+	halvesIn  = 7.0 // days
 	// heaviestTenth is which share of the clusters that carry load, one at least, is left out of the others: a few heavy
 	// ones must not make room for each other.
 	heaviestTenth = 0.1
@@ -46,7 +46,7 @@ func (h Heaviest) Next(loads []plan.Load, now time.Time) Heaviest {
 	share := float64(heaviest) / others
 	if h.Share > 0 {
 		days := min(max(now.Sub(h.At).Hours()/24, 0), 1) // a clock that went back counts as no time
-		share = min(max(share, h.Share*math.Pow(fallsADay, -days)), h.Share*math.Pow(growsADay, days))
+		share = min(max(share, h.Share*math.Exp2(-days/halvesIn)), h.Share*math.Pow(growsADay, days))
 	}
 	return Heaviest{Share: share, At: now}
 }

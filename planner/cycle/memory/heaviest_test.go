@@ -44,6 +44,18 @@ func TestTheHeaviestGrowsToTwiceADay(t *testing.T) {
 	}
 }
 
+func TestTheHeaviestIsHalfForgottenInAWeek(t *testing.T) {
+	level := slices.Repeat([]plan.Load{10}, 40)
+	first := Heaviest{}.Next(append(slices.Clone(level), 100000), sim.Epoch)
+	h := first
+	for range 7 * 24 {
+		h = h.Next(level, h.At.Add(time.Hour))
+	}
+	if got := h.Share / first.Share; math.Abs(got-0.5) > 1e-9 {
+		t.Errorf("after a week %v of it is left, want half", got)
+	}
+}
+
 // However one cluster's load goes, a replica may carry no more than what the heaviest was, twice of it after a day, and never more
 // than the heaviest is. What the others have changes with the one that is left out of them, a tenth at most.
 func TestNoClusterLiftsTheCapacityAtOnce(t *testing.T) {

@@ -34,7 +34,7 @@ func BenchmarkSticky(b *testing.B) {
 				b.ReportAllocs()
 				moves := 0
 				for b.Loop() {
-					moves = len(next(b, in, full, now, sticky.Options{}).Moves)
+					moves = len(next(b, in, full, now, shipped()).Moves)
 				}
 				b.ReportMetric(float64(moves), "moves")
 			})
@@ -44,7 +44,7 @@ func BenchmarkSticky(b *testing.B) {
 			b.ReportAllocs()
 			p, moves := scarce(in, full, now), 0
 			for b.Loop() {
-				a, err := sticky.Plan(p, sticky.Options{})
+				a, err := sticky.Plan(p, shipped())
 				if err != nil {
 					b.Fatal(err)
 				}

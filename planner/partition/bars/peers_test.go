@@ -62,7 +62,7 @@ func placers(t *testing.T) []placer {
 			return p.Of
 		}
 		now = append(slices.Clone(now), slices.Repeat([]int{partition.Free}, len(in)-len(now))...)
-		a, err := sticky.Plan(constraint.Question{Items: in, Bounds: bounds(replicas), Now: now, Replicas: slices.Max(now) + 1}, sticky.Options{})
+		a, err := sticky.Plan(constraint.Question{Items: in, Bounds: bounds(replicas), Now: now, Replicas: slices.Max(now) + 1}, shipped())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,4 +120,29 @@ func bytesOfAPlan(t *testing.T, rows *table) {
 		rows.add(row{what: fmt.Sprintf("bytes of a fresh plan, %d clusters", clusters), bar: fmt.Sprintf("<= %.0f MB", most), met: ours <= most,
 			cells: [columns]string{fmt.Sprintf("%.1f MB", ours), fmt.Sprintf("%.1f MB", lpt)}})
 	}
+}
+
+// allocations: how often a plan of 10,000 clusters asks for memory, whatever the machine: for fewer than every tenth cluster.
+func allocations(t *testing.T, rows *table) {
+	const clusters, most = 10_000, 1000
+	in := items(lognormal(rand.New(rand.NewPCG(9, clusters)), clusters, 1))
+	full := heaviest(in) * 12 / 10
+	now := start(t, in, full)
+	ours := testing.AllocsPerRun(2, func() {
+		if _, err := fresh.Plan(constraint.Question{Items: in, Bounds: partition.Bounds{MaxReplicas: 1 << 20}}, fresh.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	kept := testing.AllocsPerRun(2, func() { next(t, in, full, now, shipped()) })
+	lpt := testing.AllocsPerRun(2, func() {
+		if _, err := partition.LPT(in, partition.Bounds{MaxReplicas: 1 << 20}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if max(ours, kept) > most {
+		t.Errorf("a fresh plan takes %.0f allocations and a sticky one %.0f, want at most %d", ours, kept, most)
+	}
+	rows.add(row{what: "allocations of a fresh and a sticky plan, 10000 clusters", bar: fmt.Sprintf("<= %d", most),
+		met:   max(ours, kept) <= most,
+		cells: [columns]string{fmt.Sprintf("%.0f, %.0f", ours, kept), fmt.Sprintf("%.0f", lpt)}})
 }

@@ -26,6 +26,7 @@ func TestBars(t *testing.T) {
 	t.Run("a day", func(t *testing.T) { aDay(t, rows) })
 	t.Run("peers", func(t *testing.T) { peers(t, rows) })
 	t.Run("bytes", func(t *testing.T) { bytesOfAPlan(t, rows) })
+	t.Run("allocations", func(t *testing.T) { allocations(t, rows) })
 	t.Logf("the bars:\n%s", rows)
 }
 

@@ -121,25 +121,30 @@ func TestEveryPlanKeepsEveryRuleBesideMemory(t *testing.T) {
 		}
 		checkCount(t, p, a)
 		checkRules(t, p, a)
-		memory := make([]plan.Bytes, a.Replicas)
-		for i, r := range a.Of {
-			memory[r] += p.Items[i].Memory
-		}
-		if d := cmp.Diff(memory, a.Memory); d != "" {
-			t.Fatalf("memory (-added up +said)\n%s", d)
-		}
-		said := map[int]bool{}
-		for _, l := range a.Lost {
-			if l.What == partition.Memory {
-				said[l.Replica] = true
-			}
-		}
-		for r, bytes := range memory {
-			if (bytes > p.Bounds.Memory) != said[r] {
-				t.Fatalf("replica %d has %d in use, and that is told: %v", r, bytes, said[r])
-			}
-		}
+		checkMemory(t, p, a)
 	})
+}
+
+// checkMemory: what replicas have in use adds up, and is told where it is more than they have.
+func checkMemory(t rapid.TB, p constraint.Question, a *sticky.Answer) {
+	memory := make([]plan.Bytes, a.Replicas)
+	for i, r := range a.Of {
+		memory[r] += p.Items[i].Memory
+	}
+	if d := cmp.Diff(memory, a.Memory); d != "" {
+		t.Fatalf("memory (-added up +said)\n%s", d)
+	}
+	said := map[int]bool{}
+	for _, l := range a.Lost {
+		if l.What == partition.Memory {
+			said[l.Replica] = true
+		}
+	}
+	for r, bytes := range memory {
+		if (bytes > p.Bounds.Memory) != said[r] {
+			t.Fatalf("replica %d has %d in use, and that is told: %v", r, bytes, said[r])
+		}
+	}
 }
 
 // TestWithoutMemoryNothingChanges: an item's memory counts for nothing where nobody says what a replica has, and where it has more

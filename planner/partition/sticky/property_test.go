@@ -120,7 +120,7 @@ func checkCount(t *rapid.T, p constraint.Question, a *sticky.Answer) {
 	}
 }
 
-func checkRules(t *rapid.T, p constraint.Question, a *sticky.Answer) {
+func checkRules(t rapid.TB, p constraint.Question, a *sticky.Answer) {
 	for _, g := range p.Apart {
 		on := map[int]int{}
 		for _, i := range g.Items {
@@ -392,6 +392,11 @@ func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, du
 	}
 	if a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7), Budget: int(budget)}); err == nil {
 		checkPlaces(t, "sticky", p, a.Of, a.Replicas)
+		checkRules(t, p, &a)
+		checkBudget(t, p, int(budget), &a)
+		if p.Bounds.Memory > 0 {
+			checkMemory(t, p, &a)
+		}
 	}
 	if a, err := partition.LPT(p.Items, p.Bounds); err == nil {
 		checkPlaces(t, "lpt", p, a.Of, a.Replicas)
@@ -399,9 +404,21 @@ func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, du
 	o := fresh.Options{Steps: int(budget % 100_000)}
 	if a, err := fresh.Plan(p, o); err == nil {
 		checkPlaces(t, "fresh", p, a.Of, a.Replicas)
+		checkRules(t, p, &sticky.Answer{Partition: a})
 	}
 	if a, found := fresh.Without(p, o); found {
 		checkPlaces(t, "without", p, a.Of, a.Replicas)
+		checkRules(t, p, &sticky.Answer{Partition: a})
+	}
+}
+
+// checkBudget: it took what it may, and beyond it what it had begun: a look at each item and replica, twice in each of the eight rounds.
+func checkBudget(t *testing.T, p constraint.Question, budget int, a *sticky.Answer) {
+	if budget == 0 {
+		budget = 2_000_000 + 200*len(p.Items)
+	}
+	if over := a.Steps - budget; over > 16*(len(p.Items)+a.Replicas+1) {
+		t.Fatalf("it took %d steps of %d, with %d items and %d replicas", a.Steps, budget, len(p.Items), a.Replicas)
 	}
 }
 

@@ -97,6 +97,7 @@ type Answer struct {
 	Even            plan.Load // the present even share
 	DrainTo         plan.Load // what replicas carry at most once the highest is drained
 	HighMemory      plan.Bytes
+	Steps           int // of the budget that it took
 }
 
 // Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved there,
@@ -107,6 +108,10 @@ type Drain struct {
 	Replica int
 	Items   int
 }
+
+// Midway is how far a replica above high gives items up as ballast asks for it: not to high alone, since it would be above it again at
+// once, nor to low, since each percent more is moves.
+func Midway(high, low plan.Load) plan.Load { return low + (high-low)/2 }
 
 func (o Options) complete(items int) (Options, error) {
 	for _, d := range []struct {
@@ -194,7 +199,7 @@ func (s *state) again(d Drain) {
 }
 
 func (s *state) answer(d Drain) Answer {
-	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, HighMemory: s.high.memory}
+	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, HighMemory: s.high.memory, Steps: s.o.Budget - s.ops}
 	a.High, a.Low, a.Full, a.Even = s.unit.to(s.high.load), s.unit.to(s.low.load), s.unit.to(s.full.load), s.unit.to(s.even())
 	a.DrainTo = s.unit.to(s.drainTo.load)
 	for i, to := range s.of {
