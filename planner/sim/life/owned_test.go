@@ -185,7 +185,8 @@ func (j *judge) hourWaits(from int) bool {
 }
 
 // budgetWaits reports whether failovers have spent what may move beyond what the others take on freely: the share of each rate within
-// an hour; for what a failover moved within the day, alone or with its group, and where memory bounds what a replica takes, of its whole period.
+// an hour; of its whole period for what a failover moved within the day, alone or with its group, and where memory bounds what a
+// replica takes.
 func (j *judge) budgetWaits(name string) bool {
 	whole := j.Last.InUse.Most() > 0 || j.movedLately(name)
 	return slices.ContainsFunc(j.Config.Change.Moves.Rate, func(rate config.Rate) bool {
