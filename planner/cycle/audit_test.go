@@ -60,6 +60,46 @@ func TestASecretThatIsUnstampedKeepsNoCountFromBeingFollowed(t *testing.T) {
 	}
 }
 
+// TestASecretThatIsUnstampedKeepsNoStatefulSetsCountFromBeingFollowed: nobody has what is on the two replicas that went.
+func TestASecretThatIsUnstampedKeepsNoStatefulSetsCountFromBeingFollowed(t *testing.T) {
+	for name, cannot := range map[string]func(*liveWorld, *discover.Secret){
+		"immutable":      func(_ *liveWorld, s *discover.Secret) { s.Immutable = true },
+		"always refused": func(w *liveWorld, s *discover.Secret) { w.refuses = map[string]bool{s.Name: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, env := newLiveWorld(skewed(25)...), "5"
+			w.in.Workload.EnvReplicas = &env
+			w.scaleTo(5)
+			w.in.Config.Change, w.in.Config.Failover = config.Default().Change, config.Default().Failover
+			w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 10_000}}
+			for i := range w.in.Discovered.Secrets {
+				w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: i % 5}
+			}
+			w.add("zz", 1)
+			w.secret("zz").Shard = discover.ShardValue{}
+			cannot(w, w.secret("zz"))
+			w.minutes(60)
+			if at := len(w.on(3)) + len(w.on(4)); w.in.InForce.Replicas != 5 || at != 10 {
+				t.Fatalf("the plan has %d replicas, and %d clusters on the last two, want 5 and 10", w.in.InForce.Replicas, at)
+			}
+			w.scaleTo(3)
+			owned := 0
+			for range 60 {
+				w.step(time.Minute)
+				owned += len(w.on(3)) + len(w.on(4))
+			}
+			if w.in.InForce.Replicas != 3 || owned > 60 {
+				t.Errorf("an hour after people took two replicas the plan has %d, and clusters were on the two for %d cluster-minutes",
+					w.in.InForce.Replicas, owned)
+			}
+			if zz := w.secret("zz"); zz.Shard != (discover.ShardValue{}) {
+				t.Errorf("the Secret was written: %+v", zz.Shard)
+			}
+		})
+	}
+}
+
 // TestTwinsPinnedApartRest, whether or not one pin is beyond the replicas that there are: their rows went to and fro, a plan a cycle, and
 // a dead replica's clusters waited behind that.
 func TestTwinsPinnedApartRest(t *testing.T) {

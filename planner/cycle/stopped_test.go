@@ -192,6 +192,11 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 		"denied by a policy, beyond the replicas": func(w *liveWorld, s *discover.Secret) {
 			s.Shard, w.in.Barred = beyond, map[string]string{s.Name: "a policy refuses it"}
 		},
+		"immutable, without a shard":     func(_ *liveWorld, s *discover.Secret) { s.Immutable, s.Shard = true, discover.ShardValue{} },
+		"being deleted, without a shard": func(_ *liveWorld, s *discover.Secret) { s.Deleting, s.Shard = true, discover.ShardValue{} },
+		"denied by a policy, without a shard": func(w *liveWorld, s *discover.Secret) {
+			s.Shard, w.in.Barred = discover.ShardValue{}, map[string]string{s.Name: "a policy refuses it"}
+		},
 	} {
 		for mode, r := range map[string]config.Rollout{plan.ModeLive: config.Default().Rollout,
 			plan.ModeDefault: {Default: &config.DefaultRollout{}}, plan.ModeX0Y: {X0Y: &config.X0YRollout{}}} {
@@ -202,15 +207,21 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 				for range 30 {
 					w.step(time.Minute)
 				}
+				was := discover.ShardValue{}
 				if change != nil {
 					w.add("zz", 0)
 					change(w, w.secret("zz"))
+					was = w.secret("zz").Shard
 				}
 				for range 10 {
 					w.step(time.Minute)
 				}
-				if told := findProblem(w.last, "LiveNotReady").Kind != ""; told != (change != nil && mode == plan.ModeLive) {
+				told := findProblem(w.last, "LiveNotReady")
+				if told := told.Kind != ""; told != (change != nil && mode == plan.ModeLive) {
 					t.Errorf("people are told of the Secret: %t, %v", told, problems(w.last))
+				}
+				if told.Kind != "" && !strings.Contains(told.Subject+" "+told.Message, "zz") {
+					t.Errorf("the Secret is not named: %q, %q", told.Subject, told.Message)
 				}
 				w.down[2] = true
 				minutes := 0
@@ -220,7 +231,7 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 				if minutes > 7 {
 					t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
 				}
-				if zz := w.secret("zz"); change != nil && !zz.Unmanaged && zz.Shard != beyond {
+				if zz := w.secret("zz"); change != nil && !zz.Unmanaged && zz.Shard != was {
 					t.Errorf("the Secret was written: %+v", zz.Shard)
 				}
 			})

@@ -15,7 +15,7 @@ import (
 
 // Owns reports whether the application-controller with that ordinal, which read env at its start (0: it is absent), owns
 // a cluster with that shard. A cluster without a shard has the one that Argo CD's algorithm gives it. It is Argo CD's
-// rule as measured; e2e/transitions holds it to Argo CD's own package.
+// rule as measured; e2e/transitions holds it to Argo CD's own package, and a test to what that package said.
 func Owns(ordinal, env, shard int) bool {
 	if env <= 1 {
 		return true

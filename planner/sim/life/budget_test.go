@@ -286,3 +286,24 @@ func TestAClusterThatComesFailsOverFromWhereItIs(t *testing.T) {
 		t.Errorf("it is on %d; replica %d was failed over last, %s after %s", at, j.budget.emptied, j.budget.at, began)
 	}
 }
+
+// TestTheJudgeExcusesWhatWaitsForAnHourAlone: the day's share was spent two hours ago, which keeps waiting what a failover moved within
+// the day, and what goes along with it.
+func TestTheJudgeExcusesWhatWaitsForAnHourAlone(t *testing.T) {
+	l, j := twinned(t, configuration())
+	l.Pass(10 * time.Minute)
+	spent := func(ago time.Duration) {
+		j.budget.moved[change.Failover] = slices.Repeat([]time.Time{j.leaders().Add(-ago)}, len(j.Clusters))
+	}
+	moved, other := j.Clusters[2], j.Clusters[5]
+	j.budget.failed[moved] = j.leaders().Add(-2 * time.Hour)
+	for _, test := range []struct {
+		ago          time.Duration
+		moved, other bool
+	}{{time.Minute, true, true}, {2 * time.Hour, true, false}, {25 * time.Hour, false, false}} {
+		spent(test.ago)
+		if a, b := j.budgetWaits(moved), j.budgetWaits(other); a != test.moved || b != test.other {
+			t.Errorf("%s after all moved: what moved waits %t, another %t; want %t and %t", test.ago, a, b, test.moved, test.other)
+		}
+	}
+}

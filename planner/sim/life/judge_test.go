@@ -91,7 +91,7 @@ func (j *judge) changed() {
 	if j.before == nil || j.before == j.Plan {
 		return
 	}
-	if j.Plan.Revision < j.before.Revision {
+	if j.Plan.Revision <= j.before.Revision {
 		j.fail("revision %d came after %d", j.Plan.Revision, j.before.Revision)
 	}
 	if r := j.Plan.Rollout; j.begins() && r.Replicas > max(r.From.Replicas, j.Plan.MaxReplicas) {

@@ -137,7 +137,7 @@ func (j *judge) standsInTheWay(name string) string {
 		{"nowhere to go", dead && j.nowhere(row.Replica)},
 		{"the workload rolls out", dead && j.Now.Sub(j.owned.rolled) < time.Duration(j.Config.Failover.Settle)},
 		{"another replica's hour", dead && j.hourWaits(row.Replica)},
-		{"the budget", dead && j.budgetWaits()},
+		{"the budget", dead && j.budgetWaits(name)},
 	} {
 		if reason.is {
 			return reason.why
@@ -184,11 +184,27 @@ func (j *judge) hourWaits(from int) bool {
 	return !b.at.IsZero() && b.emptied != from && j.leaders().Sub(b.at).Abs() < time.Hour
 }
 
-// budgetWaits reports whether failovers have spent what may move beyond what the others take on freely.
-func (j *judge) budgetWaits() bool {
+// budgetWaits reports whether failovers have spent what may move beyond what the others take on freely: the share of each rate within
+// an hour; of its whole period for what a failover moved within the day, alone or with its group, and where memory bounds what a
+// replica takes.
+func (j *judge) budgetWaits(name string) bool {
+	whole := j.Last.InUse.Most() > 0 || j.movedLately(name)
 	return slices.ContainsFunc(j.Config.Change.Moves.Rate, func(rate config.Rate) bool {
-		since := j.leaders().Add(-time.Duration(rate.Period))
+		period := time.Duration(rate.Period)
+		if !whole {
+			period = min(period, time.Hour)
+		}
+		since := j.leaders().Add(-period)
 		return within(j.budget.moved[change.Failover], since) >= j.fewest(rate.Percent)
+	})
+}
+
+// movedLately reports whether a failover moved a cluster, or one that goes along with it, within the day.
+func (j *judge) movedLately(name string) bool {
+	bound := j.found(name).Bound
+	return slices.ContainsFunc(j.Clusters, func(other string) bool {
+		along := j.First(other) == j.First(name) || bound != "" && j.found(other).Bound == bound
+		return along && j.again(other)
 	})
 }
 

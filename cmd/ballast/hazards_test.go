@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// quoted is what stands in back-quotes.
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// misnamed are the tests of a text that are not in the package that is named last before them. Where everyOne is set each needs one.
+func misnamed(text string, everyOne bool, exists map[string]map[string]bool) (wrong []string) {
+	in := ""
+	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+		name, prefix := strings.CutSuffix(m[1], "...")
+		if !regexp.MustCompile(`^(Test|Fuzz|Benchmark)\w+$`).MatchString(name) {
+			if info, err := os.Stat("../../" + name); err == nil && info.IsDir() {
+				in = name
+			}
+			continue
+		}
+		found := in == "" && !everyOne
+		for test, packages := range exists {
+			same := test == name || prefix && strings.HasPrefix(test, name)
+			found = found || same && packages[in]
+		}
+		if !found {
+			wrong = append(wrong, fmt.Sprintf("%s is not in %q", name, in))
+		}
+	}
+	return wrong
+}
+
+// faults are what is wrong with tables of hazards: rows of which some are not closed, have no four cells, stand twice or out of
+// order, or whose tests are in other packages.
+func faults(text string, exists map[string]map[string]bool) (wrong []string, rows int) {
+	last := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		m := regexp.MustCompile(`^\| *(\d+) `).FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		rows++
+		say := func(what string) { wrong = append(wrong, m[1]+": "+what) }
+		n, err := strconv.Atoi(m[1])
+		if err != nil || n <= last {
+			say(fmt.Sprintf("it stands after %d", last))
+		}
+		last = max(last, n)
+		cells := strings.Split(strings.TrimSuffix(line, " |"), " | ")
+		if !strings.HasSuffix(line, " |") || len(cells) != 4 {
+			say("it is not closed, or has not four cells")
+			continue
+		}
+		for _, test := range misnamed(cells[3], true, exists) {
+			say(test)
+		}
+	}
+	return wrong, rows
+}
+
+// TestHazardsStandInOrderAndNameTheirTests: merges put lines of two sides side by side.
+func TestHazardsStandInOrderAndNameTheirTests(t *testing.T) {
+	text, err := os.ReadFile("../../docs/hazards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := tests(t)
+	wrong, rows := faults(string(text), exists)
+	if diff := cmp.Diff([]string(nil), wrong); diff != "" || rows < 190 {
+		t.Errorf("%d rows; -want +got:\n%s", rows, diff)
+	}
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"as it is to be":  {"| 1 | a | b | `planner/partition` `TestHazard3...`, `cmd/ballast` `TestHelpCallsEveryValueByOneWord` |", nil},
+		"twice":           {"| 1 | a | b | - |\n| 1 | a | b | - |", []string{"1: it stands after 1"}},
+		"out of order":    {"| 2 | a | b | - |\n| 1 | a | b | - |", []string{"1: it stands after 2"}},
+		"not closed":      {"| 1 | a | b | -", []string{"1: it is not closed, or has not four cells"}},
+		"a cell too few":  {"| 1 | a | - |", []string{"1: it is not closed, or has not four cells"}},
+		"another package": {"| 1 | a | b | `planner/plan` `TestHazard3...` |", []string{`1: TestHazard3 is not in "planner/plan"`}},
+		"no package":      {"| 1 | a | b | `TestHazard3...` |", []string{`1: TestHazard3 is not in ""`}},
+	} {
+		if wrong, _ := faults(test.text, exists); !cmp.Equal(test.want, wrong) {
+			t.Errorf("%s: %q, want %q", name, wrong, test.want)
+		}
+	}
+}
+
+// TestTheRulesNameTestsInTheirPackages, where a package stands right before its test.
+func TestTheRulesNameTestsInTheirPackages(t *testing.T) {
+	exists := tests(t)
+	for _, name := range []string{"enforcement.md", "threat-model.md"} {
+		text, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, m := range regexp.MustCompile("`[a-z0-9/]+` `(Test|Fuzz|Benchmark)\\w+`").FindAllString(string(text), -1) {
+			seen++
+			for _, wrong := range misnamed(m, false, exists) {
+				t.Errorf("%s: %s", name, wrong)
+			}
+		}
+		if seen < 5 {
+			t.Errorf("%s names %d packages before their tests; the test reads it wrongly", name, seen)
+		}
+	}
+}
