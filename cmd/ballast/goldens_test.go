@@ -31,7 +31,7 @@ func recorded() map[string]string {
 		"evacuate":       "evacuate/testdata/begins.golden",
 		"explain":        "explain/testdata/explain.golden",
 		"freeze":         "freeze/testdata/frozen.golden",
-		"plan":           "plan/testdata/ahead.golden",
+		"plan":           "plan/testdata/long.golden",
 		"planner":        logAlone,
 		"rebase":         "rebase/testdata/asked.golden",
 		"replay":         "replay/testdata/table.golden",
