@@ -353,8 +353,8 @@ func TestMendsAreCommands(t *testing.T) {
 // Each problem of Secrets has its own command, for the one that has it by its name; no command prints a Secret's data.
 func TestEachProblemOfSecretsHasItsCommand(t *testing.T) {
 	s, told := healthy(t), map[string]discover.ProblemKind{}
-	for _, kind := range []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.MissingName, discover.TooLong, discover.TooMany,
-		discover.InvalidShard, discover.InvalidPin, discover.BeingDeleted, discover.ConfigUnread, discover.InClusterDisabled} {
+	for _, kind := range []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.MissingName, discover.TooLong,
+		discover.TooMany, discover.InvalidShard, discover.InvalidPin, discover.BeingDeleted, discover.ConfigUnread, discover.InClusterDisabled} {
 		s.out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind, Message: "wrong"}}
 		got := s.checkSecrets()
 		if len(got) != 1 || !strings.Contains(got[0].Mend, "kubectl -n argocd ") || strings.Contains(got[0].Mend, "NAME ") {
@@ -369,7 +369,8 @@ func TestEachProblemOfSecretsHasItsCommand(t *testing.T) {
 			t.Errorf("%s prints the Secret: %s", kind, got[0].Mend)
 		}
 	}
-	s.out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: discover.MissingServer}, {Secret: "prod", Kind: discover.MissingServer}}
+	const kind = discover.MissingServer
+	s.out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind}, {Secret: "prod", Kind: kind}}
 	want := []Finding{{Result: Fault, Message: "MissingServer: , and 1 more", Subjects: []string{"dev", "prod"},
 		Mend: `kubectl -n argocd patch secret NAME --type=merge -p '{"stringData":{"server":"https://HOST:PORT"}}'`}}
 	if diff := cmp.Diff(want, s.checkSecrets()); diff != "" {

@@ -31,7 +31,8 @@ func TestThePatchIsAppliedAsItsFirstLineSays(t *testing.T) {
 	before := map[string]map[string][]byte{}
 	for i := range in.Discovered.Secrets {
 		of := in.Discovered.Secrets[i]
-		secret := &corev1.Secret{Data: map[string][]byte{"name": []byte(of.Cluster), "server": []byte(of.Server), "config": []byte("{}"), "shard": []byte("7")}}
+		secret := &corev1.Secret{Data: map[string][]byte{"name": []byte(of.Cluster), "server": []byte(of.Server), "config": []byte("{}"),
+			"shard": []byte("7")}}
 		secret.Namespace, secret.Name, secret.Labels = "argocd", of.Name, map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}
 		s.Makes(t, secret)
 		before[of.Name] = secret.Data
@@ -47,7 +48,8 @@ func TestThePatchIsAppliedAsItsFirstLineSays(t *testing.T) {
 	if !bytes.HasPrefix(text.Bytes(), []byte(first)) {
 		t.Fatalf("the first line is not %q", first)
 	}
-	apply := exec.CommandContext(t.Context(), binaries.Path(assets.Kubectl), "--kubeconfig", s.Alice, "apply", "--server-side", "--force-conflicts", "-f", file)
+	apply := exec.CommandContext(t.Context(), binaries.Path(assets.Kubectl), "--kubeconfig", s.Alice,
+		"apply", "--server-side", "--force-conflicts", "-f", file)
 	if said, err := apply.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
@@ -59,7 +61,8 @@ func TestThePatchIsAppliedAsItsFirstLineSays(t *testing.T) {
 	}
 	got := map[string]map[string][]byte{}
 	var list corev1.SecretList
-	fixture.MustDo(t, s.Planner.List(t.Context(), &list, client.InNamespace("argocd"), client.MatchingLabels{plan.SecretTypeLabel: plan.SecretTypeCluster}))
+	fixture.MustDo(t, s.Planner.List(t.Context(), &list, client.InNamespace("argocd"),
+		client.MatchingLabels{plan.SecretTypeLabel: plan.SecretTypeCluster}))
 	for _, secret := range list.Items {
 		got[secret.Name] = secret.Data
 	}
