@@ -1,12 +1,15 @@
 package manifests
 
 import (
+	"bytes"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 // TestEveryAlertHasARunbook, and no runbook is of an alert that is not there.
@@ -46,5 +49,53 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	slices.Sort(headings)
 	if diff := cmp.Diff(alerts, headings); diff != "" {
 		t.Errorf("-alerts +runbooks:\n%s", diff)
+	}
+}
+
+// TestTheReadmesAddressOfRunbooksIsEveryAlerts, of both installs, with each alert's own heading.
+func TestTheReadmesAddressOfRunbooksIsEveryAlerts(t *testing.T) {
+	const dir = "testdata/runbooks"
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kustomization, err := os.ReadFile(dir + "/kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(kustomization), "\npatches:\n")
+	indented := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString("patches:\n"+block, "    $1")
+	if block == "" || !strings.Contains(string(readme), indented) {
+		t.Errorf("README.md does not show\n%s", indented)
+	}
+	rules := map[string]int{}
+	for _, doc := range bytes.Split(build(t, dir), []byte("\n---\n")) {
+		var built struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct {
+				Groups []struct {
+					Rules []struct {
+						Alert       string
+						Annotations map[string]string
+					}
+				}
+			}
+		}
+		if err := yaml.Unmarshal(doc, &built); err != nil || built.Kind != "PrometheusRule" {
+			continue
+		}
+		for _, group := range built.Spec.Groups {
+			for _, rule := range group.Rules {
+				rules[built.Metadata.Name]++
+				want := "https://wiki.example/ballast#" + strings.ToLower(rule.Alert)
+				if got := rule.Annotations["runbook_url"]; got != want {
+					t.Errorf("%s points at %q, want %q", rule.Alert, got, want)
+				}
+			}
+		}
+	}
+	if rules["ballast"] < 20 || rules["ballast-watch"] != 4 {
+		t.Errorf("alerts by rule: %v", rules)
 	}
 }

@@ -31,7 +31,7 @@ func recorded() map[string]string {
 		"evacuate":       "evacuate/testdata/begins.golden",
 		"explain":        "explain/testdata/explain.golden",
 		"freeze":         "freeze/testdata/frozen.golden",
-		"plan":           "plan/testdata/answers.golden",
+		"plan":           "plan/testdata/long.golden",
 		"planner":        logAlone,
 		"rebase":         "rebase/testdata/asked.golden",
 		"replay":         "replay/testdata/table.golden",
@@ -98,4 +98,35 @@ func hasTest(t *testing.T, name string) (found bool) {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestEachGoldenFileIsRead by a test of its package, which names it, with words for its dashes.
+func TestEachGoldenFileIsRead(t *testing.T) {
+	quoted, files := regexp.MustCompile(`"[^"\n]+"`), 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".golden" {
+			return err
+		}
+		files++
+		tests, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(path)), "*_test.go"))
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(d.Name(), ".golden")
+		named := func(s string) bool { return strings.ReplaceAll(strings.Trim(s, `"`), " ", "-") == name }
+		for _, test := range tests {
+			text, err := os.ReadFile(test)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(quoted.FindAllString(string(text), -1), named) {
+				return nil
+			}
+		}
+		t.Errorf("no test of its package reads %s: remove it, or bring its test back", path)
+		return nil
+	})
+	if err != nil || files == 0 {
+		t.Fatal(files, err)
+	}
 }

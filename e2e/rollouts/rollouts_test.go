@@ -54,6 +54,7 @@ func TestX0YAndDefault(t *testing.T) {
 			{"x0y shrinks", func(t *testing.T, w *world) { w.scale(t, x0y, 2).single(t) }},
 			{"default grows", func(t *testing.T, w *world) { w.scale(t, defaults, 3).owned(t) }},
 			{"default shrinks", func(t *testing.T, w *world) { w.scale(t, defaults, 2).owned(t) }},
+			{"live waits for the next restart", withNextRollout},
 			{"x0y is taken out amid a stop", func(t *testing.T, w *world) { w.uninstall(t, x0y, 3) }},
 		})
 		return

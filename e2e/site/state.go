@@ -25,6 +25,7 @@ type Plan struct {
 	Replicas           int            `json:"replicas"`
 	ControllerReplicas int            `json:"controllerReplicas"`
 	MaxReplicas        int            `json:"maxReplicas"`
+	NextEnv            int            `json:"nextControllerReplicas"`
 	Clusters           map[string]Row `json:"clusters"`
 	Rollout            *Rollout       `json:"rollout"`
 

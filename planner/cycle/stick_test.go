@@ -210,6 +210,9 @@ func TestAFreezeSpendsNothing(t *testing.T) {
 	if !strings.HasPrefix(w.last.Candidate.Verdict, "nothing begins while ") {
 		t.Errorf("%q", w.last.Candidate.Verdict)
 	}
+	if worth := w.last.Candidate.Worth; worth == nil || worth.Mends <= 0 || worth.Costs <= 0 || worth.Saved < worth.Costs {
+		t.Errorf("what it gains and costs is %+v, want that it pays", worth)
+	}
 	w.in.Paused = false
 	if first := w.cycles(5, func(int) {}); first < 0 {
 		t.Errorf("nothing moved once it was over: %q", w.last.Candidate.Verdict)

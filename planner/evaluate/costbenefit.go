@@ -115,10 +115,16 @@ func (s Savings) Weigh(offers map[int]Offer) (w Worth) {
 	return w
 }
 
+// Hours is both in load times hours.
+func (w Worth) Hours() (saved, costs plan.Load) {
+	hours := func(seconds float64) plan.Load {
+		return plan.Load(seconds / time.Hour.Seconds() * float64(plan.LoadUnit))
+	}
+	return hours(w.Saved), hours(w.Costs)
+}
+
 // String words both in load times hours.
 func (w Worth) String() string {
-	hours := func(seconds float64) string {
-		return plan.Load(seconds / time.Hour.Seconds() * float64(plan.LoadUnit)).Display()
-	}
-	return fmt.Sprintf("would have saved %s load hours of overload so far, and costs %s", hours(w.Saved), hours(w.Costs))
+	saved, costs := w.Hours()
+	return fmt.Sprintf("would have saved %s load hours of overload so far, and costs %s", saved.Display(), costs.Display())
 }

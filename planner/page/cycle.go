@@ -109,6 +109,9 @@ func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
 		if c.Verdict != "" {
 			add(Neutral, "Evaluation", c.Verdict, "")
 		}
+		if c.Worth != nil {
+			add(Neutral, "Gains and costs", c.Worth.String(), "")
+		}
 		for _, lost := range c.Lost {
 			add(Info, "A wish that is not met", lost, "")
 		}

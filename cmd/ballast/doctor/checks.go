@@ -64,7 +64,8 @@ func (s *seen) examine() (all []Finding) {
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(s.notSeen)) {
-		f := Finding{Check: "looking", Result: Unknown, Message: fmt.Sprintf("%s: %v", what, s.notSeen[what])}
+		f := Finding{Check: "looking", Result: Unknown, Message: fmt.Sprintf("%s: %v", what, s.notSeen[what]),
+			Mend: "see that the API server answers, then run ballast doctor again: kubectl get --raw '/readyz?verbose'"}
 		if apierrors.IsForbidden(s.notSeen[what]) {
 			f.Message, f.Mend = what+" may not be read", "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"
 		}

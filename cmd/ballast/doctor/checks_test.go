@@ -290,6 +290,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		},
 			[]string{"Warning leader: Planning is False since 2026-11-26T12:00:00Z: Paused: alice"}},
 		"what may not be read": {func(s *seen) { s.notSeen["pods"] = forbidden }, []string{"Unknown looking: pods may not be read"}},
+		"what did not answer":  {func(s *seen) { s.notSeen["pods"] = errors.New("timeout") }, []string{"Unknown looking: pods: timeout"}},
 		"pins that are none":   {func(s *seen) { s.in.Pins = plan.Pins{"nobody": 1} }, []string{"Warning planning: PinUnknown: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -316,7 +317,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 
 // saysItself is true of the checks that tell what others found, each in a sentence with its mend.
 func saysItself(check string) bool {
-	return slices.Contains([]string{"Secrets", "autoscalers", "size inputs", "leader", "planning"}, check)
+	return slices.Contains([]string{"size inputs", "leader", "planning"}, check)
 }
 
 // The mends are commands with the object's own name, where it is one.
@@ -349,6 +350,34 @@ func TestMendsAreCommands(t *testing.T) {
 	}
 }
 
+// Each problem of Secrets has its own command, for the one that has it by its name; no command prints a Secret's data.
+func TestEachProblemOfSecretsHasItsCommand(t *testing.T) {
+	s, told := healthy(t), map[string]discover.ProblemKind{}
+	for _, kind := range []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.MissingName, discover.TooLong,
+		discover.TooMany, discover.InvalidShard, discover.InvalidPin, discover.BeingDeleted, discover.ConfigUnread, discover.InClusterDisabled} {
+		s.out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind, Message: "wrong"}}
+		got := s.checkSecrets()
+		if len(got) != 1 || !strings.Contains(got[0].Mend, "kubectl -n argocd ") || strings.Contains(got[0].Mend, "NAME ") {
+			t.Errorf("%s: %+v", kind, got)
+			continue
+		}
+		if other, there := told[got[0].Mend]; there {
+			t.Errorf("%s has the command of %s", kind, other)
+		}
+		told[got[0].Mend] = kind
+		if strings.Contains(got[0].Mend, "-o yaml") || strings.Contains(got[0].Mend, "-o json ") {
+			t.Errorf("%s prints the Secret: %s", kind, got[0].Mend)
+		}
+	}
+	const kind = discover.MissingServer
+	s.out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind}, {Secret: "prod", Kind: kind}}
+	want := []Finding{{Result: Fault, Message: "MissingServer: , and 1 more", Subjects: []string{"dev", "prod"},
+		Mend: `kubectl -n argocd patch secret NAME --type=merge -p '{"stringData":{"server":"https://HOST:PORT"}}'`}}
+	if diff := cmp.Diff(want, s.checkSecrets()); diff != "" {
+		t.Errorf("two of one kind (-want +got):\n%s", diff)
+	}
+}
+
 // A plan that is nearly full is told before it is.
 func TestAPlanThatIsNearlyFullIsTold(t *testing.T) {
 	s := healthy(t)
@@ -372,7 +401,8 @@ func TestWhichToolWritesTheSameObjects(t *testing.T) {
 	fields := func(manager, set string) []metav1.ManagedFieldsEntry {
 		return []metav1.ManagedFieldsEntry{{Manager: manager, FieldsV1: metav1.NewFieldsV1(set)}}
 	}
-	const pointers = "jsonPointers: [/spec/replicas]"
+	const pointers = "jsonPointers: [/spec/replicas], jqPathExpressions: " +
+		`['.spec.template.spec.containers[].env[]? | select(.name == "ARGOCD_CONTROLLER_REPLICAS")']}], syncPolicy: `
 	for name, test := range map[string]struct {
 		change        func(*seen)
 		message, mend string
@@ -387,7 +417,7 @@ func TestWhichToolWritesTheSameObjects(t *testing.T) {
 		"Flux": {func(s *seen) { s.template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "cd"} },
 			"the workload is written by a Flux Kustomization cd", "no spec.replicas"},
 		"managed fields alone": {func(s *seen) { s.template.ManagedFields = fields("Terraform", `{"f:spec":{"f:replicas":{}}}`) },
-			`"Terraform" writes the spec of the workload`, "ignore_changes = [spec[0].replicas]"},
+			`"Terraform" writes the spec of the workload`, "ignore_changes = [spec[0].replicas, spec[0].template[0].spec[0].container[0].env]"},
 		"the fields of a tool whose mark is there": {func(s *seen) {
 			s.template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "cd"}
 			s.template.ManagedFields = fields("helm-controller", `{"f:spec":{}}`)
@@ -413,6 +443,10 @@ func TestWhichToolWritesTheSameObjects(t *testing.T) {
 			"the workload belongs to ArgoCD argocd, which writes it, too", "nothing: replicas and env stay the plan's"},
 		"an owner that nobody knows": {func(s *seen) { s.template.OwnerReferences = []metav1.OwnerReference{{Kind: "App", Name: "argocd"}} },
 			"the workload belongs to App argocd, which writes it, too", "docs/gitops.md has what to set for it"},
+		"an Application's Deployment, which has no such env": {func(s *seen) {
+			s.in.Workload.Kind = plan.Deployment
+			s.template.Labels = map[string]string{"argocd.argoproj.io/instance": "argo"}
+		}, "the workload is written by an Argo CD Application argo", "kind: Deployment, jsonPointers: [/spec/replicas]}], syncPolicy: "},
 		"Secrets of a Helm release argocd": {func(s *seen) { s.trackers = map[tracker][]string{{"a Helm release argocd", helm}: {"dev"}} },
 			"1 cluster Secret written by a Helm release argocd", "nothing: data.shard stays the plan's"},
 		"Secrets by helm-controller": {func(s *seen) { s.writers["helm-controller"] = []string{"dev"} },

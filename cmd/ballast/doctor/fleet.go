@@ -30,15 +30,16 @@ func (s *seen) checkSecrets() []Finding {
 	}
 	var all []Finding
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		f := Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", kind, byKind[kind][0].Message)}
+		names := make([]string, len(byKind[kind]))
+		for i, p := range byKind[kind] {
+			names[i] = p.Secret
+		}
+		f := Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", kind, byKind[kind][0].Message), Mend: s.secretMend(kind, names)}
 		if slices.Contains(faulty, kind) {
 			f.Result = Fault
 		}
 		if len(byKind[kind]) > 1 {
-			f.Message = fmt.Sprintf("%s, and %d more", f.Message, len(byKind[kind])-1)
-			for _, p := range byKind[kind] {
-				f.Subjects = append(f.Subjects, p.Secret)
-			}
+			f.Message, f.Subjects = fmt.Sprintf("%s, and %d more", f.Message, len(byKind[kind])-1), names
 		}
 		all = append(all, f)
 	}

@@ -20,11 +20,16 @@ type ignores struct{ argoCD, flux, terraform, nothing string }
 
 // ofWorkload and ofSecrets are those of the workload, and of the cluster Secrets.
 func ofWorkload(kind string) ignores {
+	env, envs := "", ""
+	if kind == plan.StatefulSet {
+		env = `, jqPathExpressions: ['.spec.template.spec.containers[].env[]? | select(.name == "` + plan.EnvReplicas + `")']`
+		envs = ", spec[0].template[0].spec[0].container[0].env"
+	}
 	return ignores{
-		argoCD: "spec: {ignoreDifferences: [{group: apps, kind: " + kind + ", jsonPointers: [/spec/replicas]}], " +
+		argoCD: "spec: {ignoreDifferences: [{group: apps, kind: " + kind + ", jsonPointers: [/spec/replicas]" + env + "}], " +
 			"syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}}",
 		flux:      "no spec.replicas and no env " + plan.EnvReplicas + " in what it applies",
-		terraform: "lifecycle { ignore_changes = [spec[0].replicas] }",
+		terraform: "lifecycle { ignore_changes = [spec[0].replicas" + envs + "] }",
 		nothing:   "nothing: replicas and env stay the plan's in its own write",
 	}
 }

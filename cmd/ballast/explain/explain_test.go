@@ -10,6 +10,8 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/source"
 	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/cycle/explain"
 	"ballast/planner/plan"
 )
 
@@ -42,4 +44,21 @@ func TestExplainGolden(t *testing.T) {
 		text.WriteString("$ ballast explain " + strings.Join(args, " ") + "\n" + run(args...) + "\n")
 	}
 	fixture.Golden(t, "explain", text.String())
+}
+
+// What memory bounds is told of each replica that a cluster could be on: of one that no other has room for, and of one that could go.
+func TestMemoryGolden(t *testing.T) {
+	in := fixture.SeenCycle(t, "elected-move")
+	in.Config.Partition, in.Config.Evaluate = config.Default().Partition, config.Default().Evaluate
+	in.Config.Index.Dimensions = fixture.MemoryBound()
+	out := cycle.Run(in)
+	var text bytes.Buffer
+	for _, name := range []string{"c008", "c001"} {
+		e, err := explain.Cluster(in, out, name)
+		fixture.MustDo(t, err)
+		text.WriteString("$ ballast explain " + name + "\n")
+		fixture.MustDo(t, explained{e}.WriteTable(&text))
+		text.WriteString("\n")
+	}
+	fixture.Golden(t, "memory", text.String())
 }

@@ -223,6 +223,9 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if c.Verdict != "" {
 		say.To(w, "  Evaluation: %s.\n", c.Verdict)
 	}
+	if c.Worth != nil {
+		say.To(w, "  Gains and costs: %s.\n", c.Worth)
+	}
 	writeAlternatives(w, cycle.Alternatives(in, out))
 	if in.InForce != nil && in.InForce.Rollout != nil {
 		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n",

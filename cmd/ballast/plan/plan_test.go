@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/cmd/ballast/fixture"
+	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/preview"
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
 	"ballast/planner/plan"
 )
 
@@ -71,6 +75,60 @@ func TestPlanGolden(t *testing.T) {
 			fixture.MustDo(t, json.Unmarshal(text.Bytes(), &result))
 			fixture.Golden(t, name, table.String()+"--- json, ahead\n"+strings.TrimSpace(string(result.Ahead))+"\n")
 		})
+	}
+}
+
+// TestALongPlanGolden: the table names twenty moves and says how many more there are, wide has each, and json is whole.
+func TestALongPlanGolden(t *testing.T) {
+	in := fixture.SeenCycle(t, "elected-move")
+	in.Config.Mode = plan.Observe
+	in.Config.Partition = config.Partition{LPT: &config.LPT{}, Replicas: &config.Replicas{Fixed: 16}}
+	for name, row := range in.InForce.Clusters {
+		row.Replica = 0
+		in.InForce.Clusters[name] = row
+	}
+	for i := range in.Discovered.Secrets {
+		in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid}
+	}
+	out := cycle.Run(in)
+	moves := out.Candidate.Moves
+	if len(moves) <= someMoves {
+		t.Fatalf("%d moves, want more than %d", len(moves), someMoves)
+	}
+	more := fmt.Sprintf("... and %d more", len(moves)-someMoves)
+	for form, golden := range map[string]string{"table": "long", "wide": "wide", "json": "json"} {
+		var text bytes.Buffer
+		fixture.MustDo(t, (&options{output: form}).write(&text, in, out))
+		fixture.Golden(t, golden, text.String())
+		if cut := strings.Contains(text.String(), more); cut != (form == "table") {
+			t.Errorf("%s: %q is there: %t", form, more, cut)
+		}
+		for _, m := range moves {
+			if form == "wide" && !strings.Contains(text.String(), "\n  "+m.Cluster+" ") {
+				t.Errorf("wide leaves %s out", m.Cluster)
+			}
+		}
+	}
+}
+
+// TestWhatItGainsAndCostsIsTold also where moves pay and nothing may begin: in the table, in json, and on the page.
+func TestWhatItGainsAndCostsIsTold(t *testing.T) {
+	text, err := os.ReadFile(fixture.Checkout(t, "docs", "examples", "cycle.json"))
+	fixture.MustDo(t, err)
+	var in input.Inputs
+	fixture.MustDo(t, json.Unmarshal(text, &in))
+	in.Config.Mode = plan.Observe
+	in.Memory.Savings = evaluate.Savings{At: in.Now, Of: map[int]float64{0: 720}}
+	out := cycle.Run(in)
+	const begins, says = "nothing begins while ",
+		"mends 0.179 of overload, of which it would have saved 0.121 load hours so far, and costs 0.0606 load hours"
+	if !strings.HasPrefix(out.Candidate.Verdict, begins) {
+		t.Fatalf("the verdict is %q, want %q", out.Candidate.Verdict, begins)
+	}
+	for form, want := range map[string]string{"table": "  Gains and costs: " + says + ".\n", "html": says, "json": `"worth": {`} {
+		var b bytes.Buffer
+		fixture.MustDo(t, (&options{output: form}).write(&b, in, out))
+		fixture.Holds(t, b.String(), want)
 	}
 }
 

@@ -2,6 +2,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type options struct {
 	bind        string
 	selector    string
 	installed   string // the ConfigMap with the planner's configuration
+
+	clock clock.Clock // nil: the machine's
 }
 
 // NewCommand is `ballast watch`.
@@ -123,7 +126,7 @@ func (o *options) run(ctx context.Context, out, notes io.Writer) error {
 		Memory().Bound()
 	}
 	say.To(notes, "looking at the application-controllers in %s every %s\n", o.cluster.Namespace, say.Span(o.interval))
-	return o.watch(ctx, w, clock.RealClock{}, out)
+	return o.watch(ctx, w, w.clock, out)
 }
 
 // watch looks until it is told to end, and says what differs from the look before.
@@ -163,7 +166,7 @@ func (o *options) watcher() (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: servers{},
+	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: cmp.Or[clock.Clock](o.clock, clock.RealClock{}), seen: servers{},
 		selects: selects{asked: asked, installed: o.installed}}
 	how := scrape.Options{}
 	if o.via == viaAPIServer {

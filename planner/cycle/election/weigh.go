@@ -7,6 +7,7 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/loads"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/evaluate"
@@ -28,6 +29,7 @@ func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Ca
 	savings := c.In.Memory.Savings.Next(c.lookOut(s, d), c.In.Now, evaluate.Terms{
 		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: snapshot.Price(s)})
 	c.Out.Memory.Savings = savings
+	c.Out.Candidate.Worth = worthOf(d, savings)
 	if verdict := c.nothingToWeigh(s, d); verdict != "" {
 		c.Out.Candidate.Verdict = verdict
 		return nil, snapshot.Worth{}
@@ -45,8 +47,21 @@ func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Ca
 		return elected, w
 	}
 	show(c.Draft, s, paying)
-	c.Out.Candidate.Verdict = w.Said
+	c.Out.Candidate.Verdict, c.Out.Candidate.Worth = w.Said, worthOf(paying, savings)
 	return elected, w
+}
+
+// worthOf is what people are told of both sides of a division; nil: it mends no overload.
+func worthOf(d division.Division, savings evaluate.Savings) *outcome.Worth {
+	var w outcome.Worth
+	for _, o := range d.Offers {
+		w.Mends += o.Saves
+	}
+	if len(d.Offers) == 0 {
+		return nil
+	}
+	w.Saved, w.Costs = savings.Weigh(d.Offers).Hours()
+	return &w
 }
 
 // nothingToWeigh is why there is nothing to decide; empty: there is something.

@@ -1,6 +1,8 @@
 package outcome
 
 import (
+	"fmt"
+
 	"ballast/planner/plan"
 )
 
@@ -15,6 +17,22 @@ type Candidate struct {
 	High plan.Load `json:"high,omitempty"` // above which a replica is overloaded; 0: the partition knows none
 
 	Memory []Fit `json:"memory,omitempty"` // of Moves, in their order; none: nothing is bounded by it
+
+	Worth *Worth `json:"worth,omitempty"` // nil: the evaluation weighs nothing, or no overload is mended
+}
+
+// Worth is what the moves gain and cost, whether or not they may begin: the overload that they mend, what they would have saved of it
+// so far, and what the empty caches of the new owners cost, the latter two in load hours.
+type Worth struct {
+	Mends plan.Load `json:"mends"`
+	Saved plan.Load `json:"saved"`
+	Costs plan.Load `json:"costs"`
+}
+
+// String words all three.
+func (w Worth) String() string {
+	return fmt.Sprintf("mends %s of overload, of which it would have saved %s load hours so far, and costs %s load hours",
+		w.Mends.Display(), w.Saved.Display(), w.Costs.Display())
 }
 
 // Fit is whether a move's new owner has the memory for it: what it has in use before all moves, and after them.
