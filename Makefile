@@ -115,10 +115,10 @@ soak: binaries ## the full counts, several hours; figures with commit and seed g
 
 bench: binaries ## time, bytes and allocations of each phase and of a whole cycle, COUNT times each, through benchstat
 	@mkdir -p bin
-	BALLAST_BARS=all go test -count=1 -v -run TestBars -timeout 60m ./planner/partition/bars | tee bin/bars.txt
-	go test -run '^$$' -bench . -skip 'ThroughAPIServer|BenchmarkReplay' -benchmem -count $(COUNT) -timeout 60m ./planner/... ./webhook/... | tee bin/bench.txt
-	go test -run '^$$' -bench BenchmarkReplay -benchtime 1x -timeout 20m ./planner/replay | tee -a bin/bench.txt
-	BALLAST_BENCH_ROUNDS=10 go test -run '^$$' -bench ThroughAPIServer -timeout 60m ./webhook/matrix | tee -a bin/bench.txt
+	@set -o pipefail; BALLAST_BARS=all go test -count=1 -v -run TestBars -timeout 60m ./planner/partition/bars | tee bin/bars.txt
+	@set -o pipefail; go test -run '^$$' -bench . -skip 'ThroughAPIServer|BenchmarkReplay' -benchmem -count $(COUNT) -timeout 60m ./planner/... ./webhook/... | tee bin/bench.txt
+	@set -o pipefail; go test -run '^$$' -bench BenchmarkReplay -benchtime 1x -timeout 20m ./planner/replay | tee -a bin/bench.txt
+	@set -o pipefail; BALLAST_BENCH_ROUNDS=10 go test -run '^$$' -bench ThroughAPIServer -timeout 60m ./webhook/matrix | tee -a bin/bench.txt
 	@cd lint && go run golang.org/x/perf/cmd/benchstat ../bin/bench.txt
 
 lint: $(LINT) ## golangci-lint, pinned in lint/go.mod

@@ -64,7 +64,7 @@ func TestAReplicaStaysThatIsNotWorthTheMoves(t *testing.T) {
 		says string
 		with func(*config.PlannerConfig)
 	}{
-		"the budget never has room for all": {"it may; replica 2 could go by 4 moves, and half of the move budget never has room for more than 1 (change.moves.rate)",
+		"the budget never has room for all": {"it may; replica 2 could go by 4 moves, and half of the move budget never has room for more than 0 (change.moves.rate)",
 			func(c *config.PlannerConfig) { c.Change = config.Default().Change }},
 		"half of the budget is less": {"it may; replica 2 could go by 4 moves, and half of the move budget never has room for more than 3 (change.moves.rate)",
 			func(c *config.PlannerConfig) {

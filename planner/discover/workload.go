@@ -46,8 +46,6 @@ type Workload struct {
 	FirstOrdinal        int     `json:"firstOrdinal,omitempty"`  // spec.ordinals.start of a StatefulSet: its pods' numbers begin there
 	FixedShard          string  `json:"fixedShard,omitempty"`    // the env that Argo CD takes for a pod's replica before its name's number, where that is a number
 	ShardUnknown        bool    `json:"shardUnknown,omitempty"`  // that env may have a value that nobody here can read
-	ShardSaid           bool    `json:"shardSaid,omitempty"`     // that number stands in a ConfigMap of envFrom; pods may have started without it
-	ShardAhead          bool    `json:"shardAhead,omitempty"`    // and the pods that run have not got it
 	RestartedAt         string  `json:"restartedAt,omitempty"`   // the pod template's annotation kubectl.kubernetes.io/restartedAt
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`

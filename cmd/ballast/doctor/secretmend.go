@@ -5,7 +5,7 @@ import (
 	"ballast/planner/plan"
 )
 
-// secretMend is the command that mends a problem of the Secrets that have it. None of them prints what a Secret has in its data.
+// secretMend is the command that mends a problem of the Secrets that have it. None of them prints what a Secret has in its data; an editor shows it.
 func (s *seen) secretMend(kind discover.ProblemKind, names []string) string {
 	of := func(command string) string { return s.kubectl(command, names) }
 	set := func(key, value string) string {
@@ -15,7 +15,7 @@ func (s *seen) secretMend(kind discover.ProblemKind, names []string) string {
 	case discover.MissingServer:
 		return set("server", "https://HOST:PORT")
 	case discover.MissingName, discover.SharedName:
-		return set("name", "NEWNAME")
+		return set("name", "OTHER")
 	case discover.MissingData:
 		return "argocd cluster add CONTEXT makes one that is whole; then " + of("delete secret NAME")
 	case discover.TooLong:
@@ -23,8 +23,11 @@ func (s *seen) secretMend(kind discover.ProblemKind, names []string) string {
 	case discover.TooMany:
 		return "plan some of them: discover: {selector: {matchLabels: {KEY: VALUE}}} in the configuration; which there are: " +
 			s.kubectl("get secrets -l "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster+" --show-labels", nil)
-	case discover.InvalidShard, discover.NegativeShard, discover.ShardOutOfRange, discover.ConflictingShards:
+	case discover.InvalidShard, discover.NegativeShard, discover.ShardOutOfRange:
 		return "adoption writes what is so; by hand: " + set("shard", "0")
+	case discover.ConflictingShards:
+		return "adoption writes what is so; by hand the same N into each Secret NAME of that server: " +
+			s.kubectl(`patch secret NAME --type=merge -p '{"stringData":{"shard":"N"}}'`, nil)
 	case discover.InvalidPin, discover.PinFollows:
 		return of("annotate secret NAME " + plan.AnnotationPin + "-")
 	case discover.BeingDeleted:

@@ -52,7 +52,6 @@ func (d Phase) Discover() bool {
 	d.Out.Fleet, d.Out.Memory.Known, err = discover.Discover(in, d.In.KnownFleet(),
 		discover.Options{MaxShrink: d.In.Config.Discover.MaxShrink.Share(), Before: d.In.Memory.Servers, Made: d.In.Memory.Made, Had: d.In.Had}, d.In.Now)
 	d.In.Workload.EnvSaid = standing.Confirmed(d.In, d.Out.Fleet)
-	d.In.Workload.ShardAhead = standing.ShardAhead(d.In, d.Out.Fleet)
 	if beside := d.In.Workload.Beside; beside != "" {
 		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "TargetAmbiguous", Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
 			"set target.kind and target.name, or delete what is none: %s", d.In.Workload.Kind, d.In.Workload.Name, beside)})

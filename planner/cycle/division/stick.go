@@ -38,7 +38,7 @@ func (d *Division) stick(g *ground.Ground, b partition.Bounds, loads []plan.Load
 	if now.All {
 		most = 0
 	}
-	o := sticky.Options{High: high, Down: low + (high-low)/2, Low: low, Drain: share(c.Drain),
+	o := sticky.Options{High: high, Down: sticky.Midway(high, low), Low: low, Drain: share(c.Drain),
 		MaxMoves: most, DrainDue: now.DrainDue, Patient: now.Patient, Even: now.Even}
 	answer, err := sticky.Plan(p, o)
 	for err != nil && d.wantsMore(g, err) {

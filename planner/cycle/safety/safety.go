@@ -54,12 +54,7 @@ func (w *Watch) Look(g *ground.Ground) {
 			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
 				"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
 	}
-	switch why := w.In.Workload.Renumbered(g.Next.Widest()); {
-	case why == "":
-	case w.In.Workload.ShardAhead:
-		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered",
-			Message: "nothing levels or grows, and what restarts the pods gives all of them that number: " + why})
-	default:
+	if why := w.In.Workload.Renumbered(g.Next.Widest()); why != "" {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered", Message: "nothing levels, fails over, drains or grows: " + why})
 	}
 	if why := w.In.Workload.OnlyReplica0(g.Next.Widest()); why != "" {

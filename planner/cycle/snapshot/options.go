@@ -90,11 +90,11 @@ func BudgetOf(s *Snapshot, cause change.Cause) change.Budget {
 
 // SpareOf is how many servers may move for what could as well wait, now and ever: half of what each rate lets others than it move.
 func SpareOf(s *Snapshot) (now, ever int) {
-	rates := ledger.RatesOf(s.In)
-	for i := range rates {
-		rates[i].Percent /= 2
+	now, ever = math.MaxInt, math.MaxInt
+	for _, w := range BudgetOf(s, change.Balance).Windows {
+		now, ever = min(now, max(w.Allowed/2-w.Used, 0)), min(ever, w.Allowed/2)
 	}
-	return change.Left(s.Changes.Ledger.Before(change.Balance), rates, s.Budget.Of, s.In.Now), change.Left(nil, rates, s.Budget.Of, s.In.Now)
+	return now, ever
 }
 
 // RescueOf is how many servers may leave a replica that does not work, beyond what the others take on freely: the share of each rate

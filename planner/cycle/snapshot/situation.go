@@ -29,9 +29,8 @@ func (s *Snapshot) Situation() gate.Situation {
 	now.HeldUntil, now.Unstamped = s.In.Memory.HeldUntil(s.In.Now), unstamped(s.Ground)
 	now.MoveBlock = MoveBlock(s)
 	now.Keyless = s.In.Keyless != "" && ModeOf(s.In.Config.Rollout) == plan.ModeX0Y
-	renumbered := s.In.Workload.Renumbered(s.Next.Widest()) != ""
-	now.Renumbered = renumbered && !s.In.Workload.ShardAhead // pods that run are what they were: who rescues clusters goes on
-	now.OnlyReplica0 = renumbered && s.In.Workload.ShardAhead || s.In.Workload.OnlyReplica0(s.Next.Widest()) != ""
+	now.Renumbered = s.In.Workload.Renumbered(s.Next.Widest()) != ""
+	now.OnlyReplica0 = s.In.Workload.OnlyReplica0(s.Next.Widest()) != ""
 	now.Scaled = scaledDeployment(s.Next)
 	if s.In.Config.Rollout.Live == nil {
 		return now

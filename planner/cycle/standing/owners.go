@@ -102,24 +102,6 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	return in.Workload.EnvSaid
 }
 
-// ShardAhead reports whether the number that envFrom would give every pod is none that the pods have: one alone has a cluster that its
-// Secret gives to another replica.
-func ShardAhead(in input.Inputs, fleet discover.Fleet) bool {
-	fixed, err := strconv.Atoi(in.Workload.FixedShard)
-	if !in.Workload.ShardSaid || in.Workload.FirstOrdinal != 0 || err != nil {
-		return false
-	}
-	for i := range fleet.Clusters {
-		c := &fleet.Clusters[i]
-		owner, said := theOne(in.Observed.Reported.Clusters[c.Shard.ID].Owners, discover.MostReplicas)
-		elsewhere := said && owner != fixed
-		if elsewhere && c.Explicit.State == discover.ShardValid && c.Explicit.N == owner {
-			return true
-		}
-	}
-	return false
-}
-
 // shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
 // plan.NoReplica where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
 func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {

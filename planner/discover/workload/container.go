@@ -214,7 +214,6 @@ func followShard(ctx context.Context, r client.Reader, w *discover.Workload, c c
 		return err
 	}
 	w.FixedShard, w.ShardUnknown = shardIn(ptr.Deref(value, "")), value == nil
-	w.ShardSaid = w.FixedShard != ""
 	return nil
 }
 

@@ -121,9 +121,6 @@ func TestANumberThatEnvFromGivesIsRead(t *testing.T) {
 			if err == nil {
 				err = follow(t.Context(), r, &w, test.container)
 			}
-			if w.ShardSaid != (test.shard != "") {
-				t.Errorf("the number %q stands in a ConfigMap: %t", test.shard, w.ShardSaid)
-			}
 			if err != nil || w.FixedShard != test.shard || w.ShardUnknown != test.unknown || (w.Unnumbered() != "") != test.unknown {
 				t.Errorf("shard %q, unknown %t, %v; want %q, %t", w.FixedShard, w.ShardUnknown, err, test.shard, test.unknown)
 			}
