@@ -80,7 +80,8 @@ func startSite(t testing.TB) *site {
 		t.Fatal(err)
 	}
 	shipped := shippedObjects(t)
-	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}
+	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir,
+		ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}
 	env.WebhookInstallOptions.LocalServingHost, env.WebhookInstallOptions.LocalServingPort = hooked.Host, hooked.FreePort(t)
 	env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t, shipped)}
 	env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", s.audit).Set("audit-log-mode", "blocking")

@@ -5,7 +5,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// secretMend is the command that mends a problem of the Secrets that have it. None of them prints what a Secret has in its data; an editor shows it.
+// secretMend is the command that mends a problem of the Secrets that have it. None of them prints what a Secret
+// has in its data; an editor shows it.
 func (s *seen) secretMend(kind discover.ProblemKind, names []string) string {
 	of := func(command string) string { return s.kubectl(command, names) }
 	set := func(key, value string) string {

@@ -112,7 +112,8 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	}
 	state, written, err := m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
 		passing := now.Annotations[plan.AnnotationPausedReason] == steer.FrozenByUninstall // and a person's is to stay
-		if now.Paused && !passing && !o.off && o.reason == "" {
+		frozen, saysNothing := now.Paused && !passing, !o.off && o.reason == ""
+		if frozen && saysNothing {
 			return nil, nil // as whoever froze it left it
 		}
 		return change, nil

@@ -40,7 +40,8 @@ func (e *Election) elect(s *snapshot.Snapshot, d division.Division) *evaluate.Ca
 	configured := e.In.Config.Evaluate.MostWanted
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
 		Counts: e.Out.Memory.Known.Has}
-	if worded(s, d) || overloaded(s, d) || beyondEvidence(s, d, e.Out.Line) || d.Starved > 0 {
+	tooFull := overloaded(s, d) || d.Starved > 0
+	if worded(s, d) || tooFull || beyondEvidence(s, d, e.Out.Line) {
 		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(e.In.Config.Interval))
 	}
 	barred := e.barred(s, d, vote, o)
