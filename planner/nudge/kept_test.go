@@ -30,6 +30,13 @@ func TestWhatIsKeptOfApplicationsIsBounded(t *testing.T) {
 	if diff := cmp.Diff(want, all.left(nil)); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
+	less := &kept{most: 10 * each}
+	for range 11 {
+		less.add(all.applications[0])
+	}
+	if len(less.applications) != 10 || less.more != 1 {
+		t.Errorf("of a smaller bound %d are kept and %d are not, want 10 and 1", len(less.applications), less.more)
+	}
 }
 
 // TestAFatApplicationIsReadToLittle: of what its maker may fill, nothing is kept.

@@ -1,6 +1,7 @@
 package nudge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,14 +102,14 @@ func (n *Nudger) list(ctx context.Context, own string) (*kept, []ListingProblem,
 	watched := Watch(own, setting)
 	var problems []ListingProblem
 	if watched.Open() {
-		all := &kept{}
+		all := &kept{most: n.MostKept}
 		if err := n.listIn(ctx, "", watched, all); !isForbidden(err) {
 			all.unread = len(failed(watched.expressions)) > 0
 			return all, all.left(watched.problems()), err
 		}
 		problems = append(problems, ListingProblem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
-	all := &kept{}
+	all := &kept{most: n.MostKept}
 	for _, namespace := range watched.Named() {
 		err := n.listIn(ctx, namespace, watched, all)
 		switch {
@@ -130,13 +131,14 @@ const mostKept = 96 << 20
 type kept struct {
 	applications []Application
 	bytes, more  int
+	most         int  // bytes; 0 stands for mostKept
 	unread       bool // some of the namespaces are not known
 }
 
 func (k *kept) add(a Application) {
 	const itself = 160
 	size := itself + len(a.Namespace) + len(a.Name) + len(a.Server) + len(a.Cluster)
-	if k.bytes+size > mostKept {
+	if k.bytes+size > cmp.Or(k.most, mostKept) {
 		k.more++
 		return
 	}

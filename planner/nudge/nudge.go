@@ -43,6 +43,9 @@ type Options struct {
 	Clock  clock.PassiveClock
 	Report func(ListingProblem)
 	Own    func(context.Context) (setting string, set bool, err error)
+
+	// MostKept is how many bytes the Applications of a listing may take; 0 stands for mostKept.
+	MostKept int
 }
 
 // Nudger finds Applications by the cluster they deploy to, and has Argo CD refresh them. It is for concurrent use.

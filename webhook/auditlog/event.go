@@ -63,20 +63,21 @@ const (
 var errNoEvent = errors.New("no audit.k8s.io Event")
 
 // parse reads one line. Nothing of ballast's was concerned where ours is false.
-func parse(line []byte, p planners) (e event, w Write, ours bool, err error) {
+func parse(line []byte, p planners) (w Write, ours bool, err error) {
+	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
-		return e, w, false, fmt.Errorf("decoding an audit event: %w", err)
+		return w, false, fmt.Errorf("decoding an audit event: %w", err)
 	}
 	if e.Kind != "Event" || !strings.HasPrefix(e.APIVersion, "audit.k8s.io/") {
-		return e, w, false, errNoEvent
+		return w, false, errNoEvent
 	}
 	if e.ObjectRef == nil || e.Stage != stageComplete && e.Stage != stagePanic {
-		return e, w, false, nil
+		return w, false, nil
 	}
 	if webhook, kind := e.ObjectRef.webhook(); webhook != "" {
 		w = e.write(kind)
 		if e.judge(&w, webhook+"."+plan.Group) {
-			return e, w, true, nil
+			return w, true, nil
 		}
 	}
 	if kind := e.unasked(p); kind != "" {
@@ -85,9 +86,9 @@ func parse(line []byte, p planners) (e event, w Write, ours bool, err error) {
 		if p.wrote(e) && e.byPlan(kind) {
 			w.Effect = Agreed
 		}
-		return e, w, true, nil
+		return w, true, nil
 	}
-	return e, Write{}, false, nil
+	return Write{}, false, nil
 }
 
 // byPlan reports whether what the planner wrote there is the plan's: sizes of pods, and shards.

@@ -216,9 +216,13 @@ func TestParse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, got, ours, err := parse(secretWrite(t, c.event), nil)
+			line := secretWrite(t, c.event)
+			got, ours, err := parse(line, nil)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if ours && !NewLog(Options{}).concerned(line) {
+				t.Error("the line is left out before it is decoded")
 			}
 			if !ours {
 				if c.want != nil {
@@ -281,7 +285,7 @@ func TestParseRefusesWhatIsNoEvent(t *testing.T) {
 		"a value's type":      header + `"annotations":{"clusters.ballast.argoproj.io/reason":7}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, w, _, err := parse([]byte(line), nil); err == nil {
+			if w, _, err := parse([]byte(line), nil); err == nil {
 				t.Errorf("%s was read as %+v, want an error", line, w)
 			}
 		})
@@ -296,7 +300,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(secretWrite(f, map[string]any{"user": map[string]any{"username": strings.Repeat("é\x00", 400)}}))
 	f.Add([]byte(header + `"stage":"Panic","objectRef":{"resource":"secrets"}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		_, w, ours, err := parse(line, nil)
+		w, ours, err := parse(line, nil)
 		if err != nil || !ours {
 			return
 		}

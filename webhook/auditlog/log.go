@@ -86,19 +86,20 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 
 // concerned reports whether a line may speak of what is ballast's concern: of a whole cluster's log that is a small
 // part.
-func concerned(line []byte) bool {
+func (l *Log) concerned(line []byte) bool {
 	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
-	return has(plan.Group) || has(`"`+verbDelete) || has(`"`+ownPrefix) || has(`"subresource"`) && (has(`"status"`) || has(`"resize"`))
+	ours := has(plan.Group) || has(`"`+ownPrefix) || l.planners.among(has)
+	return ours || has(`"`+verbDelete) || has(`"subresource"`) && (has(`"status"`) || has(`"resize"`))
 }
 
 // line reads one line. Only one that may concern ballast is decoded.
 func (l *Log) line(name string, in *lines, line []byte, each func(Write) error) error {
 	whole := line[0] == '{' && line[len(line)-1] == '}' && bytes.Contains(line, []byte("audit.k8s.io/"))
-	if !whole || !concerned(line) {
+	if !whole || !l.concerned(line) {
 		l.count(whole, name, in)
 		return nil
 	}
-	e, w, ours, err := parse(line, l.planners) // what fails is counted, and never ours
+	w, ours, err := parse(line, l.planners) // what fails is counted, and never ours
 	l.count(err == nil, name, in)
 	if !ours {
 		return nil
@@ -108,7 +109,7 @@ func (l *Log) line(name string, in *lines, line []byte, each func(Write) error) 
 	} else if !l.sites.concern(w) {
 		return nil
 	}
-	if l.seen.first(e) {
+	if l.seen.first(line) {
 		return each(w)
 	}
 	return nil

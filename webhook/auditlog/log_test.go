@@ -70,6 +70,10 @@ func TestRead(t *testing.T) {
 			texts: []string{one + "\n" + strings.Replace(one, "12:00:00.5Z", "12:00:00.500001Z", 1) + "\n"},
 			ids:   []string{"1", "1"}, want: Log{Lines: 2, Events: 2},
 		},
+		"two writes of one audit ID at one instant": {
+			texts: []string{one + "\n" + strings.Replace(one, "shard=1", "shard=2", 1) + "\n"},
+			ids:   []string{"1", "1"}, want: Log{Lines: 2, Events: 2},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ids, log := readAll(t, c.texts...)
@@ -108,7 +112,7 @@ func TestReadReportsWhatEndsIt(t *testing.T) {
 
 func TestRecentForgetsOnlyWhatIsLongGone(t *testing.T) {
 	var r recent
-	id := func(i int) event { return event{AuditID: fmt.Sprint(i)} }
+	id := func(i int) []byte { return []byte(fmt.Sprint(i)) }
 	for i := range 2*remembered + 1 {
 		if !r.first(id(i)) {
 			t.Fatalf("request %d is taken for another one", i)

@@ -5,24 +5,19 @@ import "hash/maphash"
 // remembered is how many requests a generation of recent holds; two take some 30 MB when full.
 const remembered = 1 << 19
 
-// recent knows the last requests, so that one is counted once: a rotated file may be given twice, or copied while it
-// grew. An audit ID alone does not tell them apart: clients may choose it, and could hide a write behind another one.
+// recent knows the last lines, so that a request is counted once: a rotated file may be given twice, or copied while it
+// grew. An audit ID does not tell requests apart: clients may choose it, and could hide a write behind another one.
 type recent struct {
 	seed     maphash.Seed
 	now, old map[uint64]struct{}
 }
 
-// request tells requests apart. The time is the API server's.
-type request struct {
-	auditID, user, uri string
-	received           int64
-}
-
-func (r *recent) first(e event) bool {
+// first reports whether a line is told for the first time. Two requests that differ in nothing but what they wrote have different lines.
+func (r *recent) first(line []byte) bool {
 	if r.now == nil {
 		r.seed, r.now = maphash.MakeSeed(), map[uint64]struct{}{}
 	}
-	key := maphash.Comparable(r.seed, request{e.AuditID, e.User.Username, e.RequestURI, e.Received.UnixNano()})
+	key := maphash.Bytes(r.seed, line)
 	if _, ok := r.now[key]; ok {
 		return false
 	}

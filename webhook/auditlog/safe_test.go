@@ -81,7 +81,7 @@ func TestWhateverTheLogHoldsIsSafeToPrint(t *testing.T) {
 			"objectRef":   object("", "secrets", "", text.Draw(r, "name")),
 			"annotations": said("clusters", text.Draw(r, "reason"), annotation().Draw(r, "requested"), annotation().Draw(r, "enforced")),
 		})
-		_, w, _, err := parse(line, nil)
+		w, _, err := parse(line, nil)
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -99,6 +99,14 @@ func (p planners) named(e event) bool {
 	return slices.Contains(p, user.Username)
 }
 
+// among reports whether a line may name a planner, as who wrote or as whom somebody impersonated.
+func (p planners) among(has func(string) bool) bool {
+	if len(p) == 0 {
+		return has(`:ballast-planner"`)
+	}
+	return slices.ContainsFunc(p, func(user string) bool { return has(`"` + user + `"`) })
+}
+
 // maxSites bounds what is remembered of where ballast is at work.
 const maxSites = 256
 

@@ -65,28 +65,33 @@ type recalled struct {
 
 // watcher looks.
 type watcher struct {
-	reader       client.Reader
+	reader       client.Reader // reads no answer that is too large
+	clusters     client.Reader // reads cluster Secrets, which are listed at once
 	namespace    string
 	clock        clock.Clock
 	scraper      *scrape.Scraper
 	proxy        *proxy // nil: pods are asked at their own addresses
 	applications *nudge.Nudger
 	selects      selects
-	figures      *Figures // nil: none are served
-	seen         servers  // where no Secret may be read
+	figures      *Figures   // nil: none are served
+	seen         servers    // where no Secret may be read
+	found        *plan.Plan // of the workload that was found before: who takes its labels off does not hide it
 	last         recalled
 }
 
 // listedFor is how old a listing of Applications may be.
 const listedFor = 2 * time.Minute
 
+// mostApplications is what a listing of Applications may take, some 100,000 of them: the shipped Deployment has 256 MiB, and holds the last
+// one while it reads the next.
+const mostApplications = 32 << 20
+
 func (w *watcher) look(ctx context.Context) (*look, error) {
-	_, workload, err := workload.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
+	target, workload, err := w.controller(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := w.clock.Now().UTC()
-	target := plan.Target{Kind: workload.Kind, Namespace: workload.Namespace, Name: workload.Name, Container: workload.Container}
 	pods, err := podlist.List(ctx, w.reader, target, workload.UID, now)
 	if err != nil {
 		return nil, err
@@ -101,6 +106,22 @@ func (w *watcher) look(ctx context.Context) (*look, error) {
 	w.last = l.memory
 	w.figures.show(l)
 	return l, nil
+}
+
+// controller is the application-controller: the one that was found before as long as it is there, whatever somebody puts beside it or takes
+// off it, and else the one that bears Argo CD's labels.
+func (w *watcher) controller(ctx context.Context) (plan.Target, discover.Workload, error) {
+	asked := plan.Target{Namespace: w.namespace}
+	if w.found != nil {
+		if target, found, err := workload.FindTarget(ctx, w.reader, asked, w.found); err == nil {
+			return target, found, nil
+		}
+	}
+	target, found, err := workload.FindTarget(ctx, w.reader, asked, nil)
+	if err == nil {
+		w.found = &plan.Plan{Target: target}
+	}
+	return target, found, err
 }
 
 // fleet is every cluster that is known of: by its Secret, where those may be read, else by what pods show and Applications name.
@@ -136,7 +157,7 @@ func (w *watcher) secrets(ctx context.Context, now time.Time) (in discover.Input
 	if err != nil {
 		return discover.Input{}, "", err
 	}
-	in, err = secrets.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
+	in, err = secrets.ReadInput(ctx, w.clusters, w.namespace, selector, discover.Known{})
 	return in, doubt, err
 }
 

@@ -56,7 +56,7 @@ func TestWatchTakesTheSecretsThatThePlannerTakes(t *testing.T) {
 			w.Config, w.Forbidden = test.config, test.forbidden
 			asked, err := test.o.asked()
 			fixture.MustDo(t, err)
-			watching := &watcher{reader: w.Client(t), namespace: "argocd", selects: selects{asked: asked, installed: test.o.installed}}
+			watching := &watcher{clusters: w.Client(t), reader: w.Client(t), namespace: "argocd", selects: selects{asked: asked, installed: test.o.installed}}
 			in, doubt, err := watching.secrets(t.Context(), fixture.Noon)
 			fixture.MustDo(t, err)
 			var got []string
@@ -78,7 +78,7 @@ func TestAnotherSelectorIsFollowedSoon(t *testing.T) {
 	w := chosen()
 	w.Config = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"
 	c := w.Client(t)
-	watching := &watcher{reader: c, namespace: "argocd", selects: selects{installed: "ballast-config"}}
+	watching := &watcher{clusters: c, reader: c, namespace: "argocd", selects: selects{installed: "ballast-config"}}
 	count := func(after time.Duration) int {
 		t.Helper()
 		in, _, err := watching.secrets(t.Context(), fixture.Noon.Add(after))

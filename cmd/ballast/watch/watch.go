@@ -13,12 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/serve"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership/scrape"
+	"ballast/planner/paged"
 )
 
 const (
@@ -162,11 +164,16 @@ func (o *options) watcher() (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Pods, workloads and Applications are as many and as large as others make them.
+	bounded, err := client.New(paged.Bounded(cfg), client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
+	}
 	asked, err := o.asked()
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: cmp.Or[clock.Clock](o.clock, clock.RealClock{}), seen: servers{},
+	w := &watcher{reader: bounded, clusters: c, namespace: o.cluster.Namespace, clock: cmp.Or[clock.Clock](o.clock, clock.RealClock{}), seen: servers{},
 		selects: selects{asked: asked, installed: o.installed}}
 	how := scrape.Options{}
 	if o.via == viaAPIServer {
@@ -176,7 +183,7 @@ func (o *options) watcher() (*watcher, error) {
 		how.Client = &http.Client{Transport: w.proxy}
 	}
 	w.scraper = scrape.NewScraper(how)
-	w.applications = nudge.New(nudge.Options{Client: c, Reader: c, Clock: w.clock})
+	w.applications = nudge.New(nudge.Options{Client: bounded, Reader: bounded, Clock: w.clock, MostKept: mostApplications})
 	return w, nil
 }
 

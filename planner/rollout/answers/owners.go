@@ -17,9 +17,10 @@ import (
 // arrives lists all it has at once, and memory was read some seconds ago.
 const nearLimit = 90
 
-// NearsLimit reports whether a pod is near its memory limit, as far as both are known.
+// NearsLimit reports whether a pod is near its memory limit, as far as both are known. Who writes the template may ask for any limit, and
+// who answers for a pod tell any number: products of whole numbers would overflow.
 func NearsLimit(p observed.Pod) bool {
-	return p.Memory > 0 && p.MemoryLimit > 0 && 100*p.Memory >= nearLimit*p.MemoryLimit
+	return p.Memory > 0 && p.MemoryLimit > 0 && 100*float64(p.Memory) >= nearLimit*float64(p.MemoryLimit)
 }
 
 // Answers are what the pods, and the Secrets, say of a wave and of the fleet.
