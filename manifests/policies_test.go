@@ -24,6 +24,7 @@ import (
 
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // TestThePolicies of the base on a real API server without a webhook, as they are shipped and brought to another namespace.
@@ -127,7 +128,7 @@ func (b *baseBed) planMap(change func(*corev1.ConfigMap)) *corev1.ConfigMap {
 func thePlan(writer string) string {
 	head := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nrevision: 7\nplannerUser: " + writer + "\nreplicas: 4\nclusters:\n"
 	const row = "  prod-eu-with-a-name: {replica: 3, load: \"1.82\"}\n"
-	return head + strings.Repeat(row, (plan.MaxBytes-len(head))/len(row))
+	return head + strings.Repeat(row, (codec.MaxBytes-len(head))/len(row))
 }
 
 // ownNotes are the annotations that the planner writes.

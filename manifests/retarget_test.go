@@ -16,6 +16,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 // withoutCommand is the manifests' text but for the command that the containers run, by which the planner's policy finds the
 // controller's among them: its name stays whatever the workload is called.
 func withoutCommand(manifests []byte) string {
-	return strings.ReplaceAll(string(manifests), "'"+plan.ControllerCommand+"'", "")
+	return strings.ReplaceAll(string(manifests), "'"+podspec.ControllerCommand+"'", "")
 }
 
 // TestRetargetedNothingOldIsLeft reads the text as a whole: what the base says of its target stands nowhere any more.

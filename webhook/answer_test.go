@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/webhook/intake"
 )
 
@@ -41,7 +42,7 @@ func (u unread) Write(b []byte) (int, error) {
 
 // TestAnAnswerThatNobodyReadsHoldsNoMoreThanItself of the budget: others are decided meanwhile.
 func TestAnAnswerThatNobodyReadsHoldsNoMoreThanItself(t *testing.T) {
-	for name, planBytes := range map[string]int{"light": 160 << 10, "heavy": plan.MaxBytes} {
+	for name, planBytes := range map[string]int{"light": 160 << 10, "heavy": codec.MaxBytes} {
 		t.Run(name, func(t *testing.T) {
 			budgets := newParses()
 			h := &handler{kinds()[3], &plans{known: withPlan(nil, nil)}, intake.NewBodies(), budgets, NewMetrics(prometheus.NewRegistry()), logr.Discard(), newPutBacks(time.Now())}

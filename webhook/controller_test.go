@@ -350,9 +350,9 @@ func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 	}
 }
 
-// TestTheContainerIsFoundAsThePlannerFindsIt reads the table of plan.FindController as an admission request.
+// TestTheContainerIsFoundAsThePlannerFindsIt reads the table of podspec.FindController as an admission request.
 func TestTheContainerIsFoundAsThePlannerFindsIt(t *testing.T) {
-	text, err := os.ReadFile("../planner/plan/testdata/containers.json")
+	text, err := os.ReadFile("../planner/plan/podspec/testdata/containers.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
 	"ballast/webhook/objects"
@@ -21,9 +21,9 @@ func isProbe(s *inforce.State, rv *review) bool { return rv.dryRun && s.IsPlanne
 // answerProbe closes the connection behind the answer, and says whether it was new.
 func answerProbe(w http.ResponseWriter, v *decision.Verdict, fresh bool) {
 	w.Header().Set("Connection", "close")
-	said := plan.ProbedOnUsed
+	said := probing.ProbedOnUsed
 	if fresh {
-		said = plan.ProbedOnNew
+		said = probing.ProbedOnNew
 	}
 	v.Warnings = append(v.Warnings, said)
 }
@@ -34,10 +34,10 @@ func probePlan(v *decision.Verdict, rv *review) {
 	if !rv.dryRun {
 		return
 	}
-	answer, asked := plan.ProbeAnswer(rv.object.Field("metadata").Field("annotations").Field(plan.AnnotationProbe).Text(objects.MaxWord))
+	answer, asked := probing.Answer(rv.object.Field("metadata").Field("annotations").Field(probing.AnnotationProbe).Text(objects.MaxWord))
 	if !asked {
 		return
 	}
-	path := "/metadata/annotations/" + strings.ReplaceAll(plan.AnnotationProbe, "/", "~1")
+	path := "/metadata/annotations/" + strings.ReplaceAll(probing.AnnotationProbe, "/", "~1")
 	v.Patches = append(v.Patches, decision.Op{Op: "replace", Path: path, Value: answer})
 }

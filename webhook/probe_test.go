@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 )
 
 // asksPlan is a write to the plan ConfigMap that changes nothing but the annotation of the probe.
@@ -29,7 +29,7 @@ func asksPlan(t testing.TB, user string, dryRun bool, value string) []byte {
 			annotations[k] = v
 		}
 		if value != "" {
-			annotations[plan.AnnotationProbe] = value
+			annotations[probing.AnnotationProbe] = value
 		}
 		text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": "ballast-plan", "annotations": annotations}, "data": map[string]string{"plan": stands.Plan}})
 		if err != nil {
@@ -45,8 +45,8 @@ func asksPlan(t testing.TB, user string, dryRun bool, value string) []byte {
 
 // TestAProbeOfThePlanIsAnswered, and nothing else is: neither what would be stored nor what a person asks.
 func TestAProbeOfThePlanIsAnswered(t *testing.T) {
-	question := plan.ProbeQuestion("4711")
-	answer, _ := plan.ProbeAnswer(question)
+	question := probing.Question("4711")
+	answer, _ := probing.Answer(question)
 	for name, tc := range map[string]struct {
 		user   string
 		dryRun bool
@@ -59,8 +59,8 @@ func TestAProbeOfThePlanIsAnswered(t *testing.T) {
 		"a person's":             {person, true, question, ""},
 		"a second pass":          {plannerUser, true, answer, ""},
 		"no question":            {plannerUser, true, "4711", ""},
-		"one without a nonce":    {plannerUser, true, plan.ProbeQuestion(""), ""},
-		"one that is too long":   {plannerUser, true, plan.ProbeQuestion(strings.Repeat("4", 65)), ""},
+		"one without a nonce":    {plannerUser, true, probing.Question(""), ""},
+		"one that is too long":   {plannerUser, true, probing.Question(strings.Repeat("4", 65)), ""},
 		"none":                   {plannerUser, true, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,9 +97,9 @@ func TestEachProbeComesOnAConnectionOfItsOwn(t *testing.T) {
 		said := "nothing"
 		for _, w := range review.Response.Warnings {
 			switch w {
-			case plan.ProbedOnNew:
+			case probing.ProbedOnNew:
 				said = "new"
-			case plan.ProbedOnUsed:
+			case probing.ProbedOnUsed:
 				said = "used"
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/planner/printable"
 	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
@@ -18,7 +19,7 @@ import (
 
 const (
 	// mostUsers bounds what a webhook remembers: five times what one answer names.
-	mostUsers = 5 * plan.MostUsers
+	mostUsers = 5 * probing.MostUsers
 	// maxUserKept is how many bytes tell one user from another: what is shown of two may be the same.
 	maxUserKept = 1 << 10
 )
@@ -29,14 +30,14 @@ type putBacks struct {
 	mu      sync.Mutex
 	webhook string
 	since   time.Time
-	users   map[string]plan.UserWrites // by the name as it is
+	users   map[string]probing.UserWrites // by the name as it is
 	others  int
 
 	unverified bool
 }
 
 func newPutBacks(now time.Time) *putBacks {
-	return &putBacks{webhook: rand.Text(), since: now.UTC().Truncate(time.Second), users: map[string]plan.UserWrites{}}
+	return &putBacks{webhook: rand.Text(), since: now.UTC().Truncate(time.Second), users: map[string]probing.UserWrites{}}
 }
 
 // knowsPlan reports whether that is the MAC of the plan that stands.
@@ -74,11 +75,11 @@ func (p *putBacks) note(s *inforce.State, rv *review, v decision.Verdict, verifi
 
 // shown is what people see of a user's name, cut between two characters.
 func shown(user string) string {
-	user = printable.Text(user, plan.MaxUser)
-	if len(user) <= plan.MaxUser {
+	user = printable.Text(user, probing.MaxUser)
+	if len(user) <= probing.MaxUser {
 		return user
 	}
-	cut := plan.MaxUser - len("…")
+	cut := probing.MaxUser - len("…")
 	for !utf8.RuneStart(user[cut]) {
 		cut--
 	}
@@ -98,10 +99,10 @@ func (p *putBacks) forget() {
 }
 
 // told is all of it.
-func (p *putBacks) told() plan.PutBack {
+func (p *putBacks) told() probing.PutBack {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	told := plan.PutBack{Webhook: p.webhook, Since: p.since, Others: p.others, Unverified: p.unverified}
+	told := probing.PutBack{Webhook: p.webhook, Since: p.since, Others: p.others, Unverified: p.unverified}
 	for u := range maps.Values(p.users) {
 		told.Users = append(told.Users, u)
 	}
@@ -112,10 +113,10 @@ func (p *putBacks) told() plan.PutBack {
 // who does not know the MAC of the plan that stands, which takes the right to read it.
 func (p *putBacks) answers(s *inforce.State, v *decision.Verdict, rv *review) {
 	annotations := rv.object.Field("metadata").Field("annotations")
-	asked := rv.dryRun && annotations.Field(plan.AnnotationPutBack).Text(objects.MaxWord) == plan.PutBackAsked
+	asked := rv.dryRun && annotations.Field(probing.AnnotationPutBack).Text(objects.MaxWord) == probing.PutBackAsked
 	if !asked || !knowsPlan(s, annotations.Field(plan.AnnotationMAC).Text(objects.MaxWord)) {
 		return
 	}
-	path := "/metadata/annotations/" + strings.ReplaceAll(plan.AnnotationPutBack, "/", "~1")
+	path := "/metadata/annotations/" + strings.ReplaceAll(probing.AnnotationPutBack, "/", "~1")
 	v.Patches = append(v.Patches, decision.Op{Op: "replace", Path: path, Value: p.told().Encode()})
 }

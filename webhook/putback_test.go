@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/webhook/decision"
 	"ballast/webhook/objects"
 )
@@ -39,8 +40,8 @@ func TestWhoseWritesWerePutBackIsCounted(t *testing.T) {
 	p.note(state, writeBy("dave", began, false), decision.Verdict{Reason: plan.InPlan}, true)
 	p.note(state, writeBy(plannerUser, began, false), restored, true)
 	p.note(state, writeBy("a\x1b[2Jb", began, false), restored, true)
-	got, ok := plan.ParsePutBack(p.told().Encode())
-	want := []plan.UserWrites{{User: "alice", PutBack: 2, Refused: 1, Last: began.Add(2 * time.Minute)}, {User: `a\u001b[2Jb`, PutBack: 1, Last: began},
+	got, ok := probing.ParsePutBack(p.told().Encode())
+	want := []probing.UserWrites{{User: "alice", PutBack: 2, Refused: 1, Last: began.Add(2 * time.Minute)}, {User: `a\u001b[2Jb`, PutBack: 1, Last: began},
 		{User: "bob", PutBack: 1, Last: began.Add(time.Hour)}}
 	if diff := cmp.Diff(want, got.Users); !ok || diff != "" || !got.Since.Equal(began) {
 		t.Errorf("since %s (-want +got):\n%s", got.Since, diff)
@@ -62,21 +63,21 @@ func TestUsersWhoseNamesBeginAlikeAreToldApart(t *testing.T) {
 	by(long+"a", 2)
 	by(long+"b", 1)
 	cut := strings.Repeat("ü", 125) + "…" // 253 bytes
-	want := []plan.UserWrites{{User: account + "application-controller", PutBack: 4, Last: began},
+	want := []probing.UserWrites{{User: account + "application-controller", PutBack: 4, Last: began},
 		{User: account + "server", PutBack: 3, Last: began},
 		{User: cut, PutBack: 2, Last: began}, {User: cut, PutBack: 1, Last: began}}
-	got, ok := plan.ParsePutBack(p.told().Encode())
+	got, ok := probing.ParsePutBack(p.told().Encode())
 	if diff := cmp.Diff(want, got.Users); !ok || diff != "" {
 		t.Errorf("%t (-want +got):\n%s", ok, diff)
 	}
 	p = newPutBacks(began)
-	for i := range plan.MostUsers {
+	for i := range probing.MostUsers {
 		by(fmt.Sprint(strings.Repeat("<", 2*maxUserKept-i), i), i+1)
 		by(fmt.Sprint(i, strings.Repeat("<", 2*maxUserKept)), 1)
 	}
-	got, ok = plan.ParsePutBack(p.told().Encode())
-	const ofOne = plan.MostUsers * (plan.MostUsers + 1) / 2 // those that begin alike as far as a webhook looks
-	if !ok || len(got.Users) != plan.MostUsers || got.Users[0].PutBack != ofOne {
+	got, ok = probing.ParsePutBack(p.told().Encode())
+	const ofOne = probing.MostUsers * (probing.MostUsers + 1) / 2 // those that begin alike as far as a webhook looks
+	if !ok || len(got.Users) != probing.MostUsers || got.Users[0].PutBack != ofOne {
 		t.Errorf("%t: of endless names %d rows, the first %d", ok, len(got.Users), got.Users[0].PutBack)
 	}
 }
@@ -90,7 +91,7 @@ func TestAWebhookRemembersFewUsers(t *testing.T) {
 			user := fmt.Sprint("u", rapid.IntRange(0, 2*mostUsers).Draw(t, "user"))
 			p.note(state, writeBy(user, began.Add(time.Duration(i)*time.Second), false), decision.Verdict{Reason: plan.Restored}, true)
 		}
-		told, ok := plan.ParsePutBack(p.told().Encode())
+		told, ok := probing.ParsePutBack(p.told().Encode())
 		sum := told.Others
 		for _, u := range told.Users {
 			sum += u.PutBack
@@ -111,7 +112,7 @@ func TestThePlannersProbeIsToldWhoseWritesWerePutBack(t *testing.T) {
 	}
 	asks := func(path, user, mac string, dryRun bool) (patch []decision.Op) {
 		doc, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": "ballast-plan", "annotations": map[string]string{
-			plan.AnnotationPutBack: plan.PutBackAsked, plan.AnnotationMAC: mac}}, "data": map[string]string{"plan": stands.Plan}})
+			probing.AnnotationPutBack: probing.PutBackAsked, plan.AnnotationMAC: mac}}, "data": map[string]string{"plan": stands.Plan}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestThePlannersProbeIsToldWhoseWritesWerePutBack(t *testing.T) {
 	if len(patch) != 1 || patch[0].Op != "replace" || patch[0].Path != "/metadata/annotations/ballast.argoproj.io~1probe-putback" {
 		t.Fatalf("the patch is %v", patch)
 	}
-	told, ok := plan.ParsePutBack(fmt.Sprint(patch[0].Value))
+	told, ok := probing.ParsePutBack(fmt.Sprint(patch[0].Value))
 	if !ok || len(told.Users) != 1 {
 		t.Fatalf("told is %+v", told)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/webhook/inforce"
 	"ballast/webhook/rawjson"
 )
@@ -46,7 +46,7 @@ func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
 			}
 		})
 	}
-	if plan.MaxBytes*parseCost < parseMost || plan.MaxBytes*answerCost+16<<10*2*parseCost > parseLight {
+	if codec.MaxBytes*parseCost < parseMost || codec.MaxBytes*answerCost+16<<10*2*parseCost > parseLight {
 		t.Error("nothing weighs most, or 16 KiB of pins beside the largest plan are not light")
 	}
 }

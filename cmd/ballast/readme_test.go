@@ -13,7 +13,7 @@ import (
 
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config/configfile"
-	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // fences are the README's blocks of one language, without the indentation of the list they stand in.
@@ -84,7 +84,7 @@ func TestTheReadmesYAMLWorks(t *testing.T) {
 			}
 		}
 		if text, ok := data["pins"].(string); ok {
-			if pins, problems := plan.ParsePins(text, 16); len(problems) > 0 || pins["prod-eu"] != 3 {
+			if pins, problems := people.ParsePins(text, 16); len(problems) > 0 || pins["prod-eu"] != 3 {
 				t.Errorf("the README's pins are read as %v, %v", pins, problems)
 			}
 		}

@@ -80,7 +80,7 @@ func table(head []string, rows [][]string) string {
 // planPage is the plan's document: its types, each with its fields, in the order in which the encoder writes them.
 func planPage(t *testing.T) string {
 	types := map[string]*ast.GenDecl{}
-	for _, file := range []string{"planner/plan/codec.go", "planner/plan/types.go", "planner/plan/sizes.go"} {
+	for _, file := range []string{"planner/plan/wire.go", "planner/plan/types.go", "planner/plan/sizes.go"} {
 		for _, d := range parsed(t, file).Decls {
 			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
 				types[g.Specs[0].(*ast.TypeSpec).Name.Name] = g
@@ -90,7 +90,7 @@ func planPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# The plan: `data.plan` of the plan ConfigMap\n\nOne YAML document, without aliases. The planner alone writes it; `data.pins` beside it is people's: `cluster: replica`, a line each.\n")
 	for _, part := range []struct{ title, wire, words string }{
-		{"Plan", "wire", "Plan"}, {"target", "Target", "Target"}, {"groups: one", "ClusterGroup", "ClusterGroup"}, {"clusters: a row", "Row", "Row"}, {"rollout", "Rollout", "Rollout"},
+		{"Plan", "Wire", "Plan"}, {"target", "Target", "Target"}, {"groups: one", "ClusterGroup", "ClusterGroup"}, {"clusters: a row", "Row", "Row"}, {"rollout", "Rollout", "Rollout"},
 		{"rollout.from", "Count", "Count"}, {"resources", "Resources", "Resources"},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, strings.Join(strings.Fields(types[part.words].Doc.Text()), " "))

@@ -27,6 +27,7 @@ import (
 	"ballast/e2e/assets"
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/webhook"
 	"ballast/webhook/auditlog"
 	"ballast/webhook/intake"
@@ -182,7 +183,7 @@ const plannerUser = "system:serviceaccount:argocd:ballast-planner"
 func (s *site) populate(t *testing.T) {
 	t.Helper()
 	client := s.client(t, s.admin)
-	text, err := plan.Encode(plan.Plan{
+	text, err := codec.Encode(plan.Plan{
 		Revision: 7, Mode: plan.Enforce, Replicas: 4, ControllerReplicas: 4, MaxReplicas: 16, PlannerUser: plannerUser,
 		Target:   plan.Target{Kind: plan.StatefulSet, Namespace: namespace, Name: workload, Container: "application-controller"},
 		Clusters: map[string]plan.Row{"prod-eu": {Replica: 3, Load: "0.5"}, "prod-us": {Replica: 2, Load: "0.5"}},

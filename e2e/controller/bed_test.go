@@ -31,6 +31,7 @@ import (
 	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/poll"
 	"ballast/planner/sim"
 	"ballast/planner/store"
@@ -426,7 +427,7 @@ func (b *bed) planMap() *corev1.ConfigMap {
 func (b *bed) plan() plan.Plan {
 	b.Helper()
 	cm := b.planMap()
-	d := plan.ParseDocument(cm.Data, cm.Annotations)
+	d := configmap.Parse(cm.Data, cm.Annotations)
 	if d.Plan == nil {
 		b.Fatalf("there is no plan that can be read: %v", d.PlanErr)
 	}

@@ -23,6 +23,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/sharding"
 )
 
@@ -63,7 +64,7 @@ func (b *bed) stands() stands {
 // forge puts a plan into the ConfigMap as a person could, with its digest and whatever else is given.
 func (b *bed) forge(p plan.Plan, annotations map[string]string) {
 	b.Helper()
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	b.must(err)
 	b.edit(func(cm *corev1.ConfigMap) {
 		cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = text, plan.Digest(text)

@@ -29,6 +29,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/planner/poll"
 	"ballast/planner/probe"
 	"ballast/planner/replay/instant"
@@ -156,7 +157,7 @@ func tellsWhoseWriteWasPutBack(t *testing.T, s *probeSite) {
 	s.must(s.Admin.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"shard":"77"}}`))))
 	hooked.Eventually(t, "a webhook tells of the write", func() bool {
 		found := probe.Ask(t.Context(), s.planner, gather.Held(s.in))
-		told := plan.Together(found.PutBack)
+		told := probing.Together(found.PutBack)
 		if told == nil || len(told.Users) != 1 {
 			return false
 		}

@@ -25,6 +25,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/poll"
 	"ballast/planner/probe"
 	"ballast/planner/sim"
@@ -210,7 +211,7 @@ func (r *crashRun) planMap() *corev1.ConfigMap {
 
 func (r *crashRun) readPlan() {
 	if cm := r.planMap(); cm != nil {
-		r.watch.planSeen(plan.ParseDocument(cm.Data, cm.Annotations))
+		r.watch.planSeen(configmap.Parse(cm.Data, cm.Annotations))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/rollout"
 )
 
@@ -67,7 +68,7 @@ func (w *crashWatch) blame(format string, args ...any) {
 }
 
 // planSeen takes in the plan as it was written.
-func (w *crashWatch) planSeen(d plan.Document) {
+func (w *crashWatch) planSeen(d configmap.Document) {
 	w.pins = d.Pins
 	if d.Plan == nil {
 		if w.plan != nil {

@@ -18,6 +18,7 @@ import (
 	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // Of the clusters of the second control plane a replica has four, each with one Application; one gets four more.
@@ -117,7 +118,7 @@ func hasSizes(ctx context.Context, w *gaps.Site) error {
 	if err != nil {
 		return fmt.Errorf("getting the plan: %w", err)
 	}
-	p, err := plan.Decode(cm.Data[plan.KeyPlan])
+	p, err := codec.Decode(cm.Data[plan.KeyPlan])
 	if err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
 	}

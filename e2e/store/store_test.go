@@ -24,6 +24,8 @@ import (
 
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 )
 
@@ -139,10 +141,10 @@ func revised(p plan.Plan, revision int64) plan.Plan {
 func makesTheConfigMap(t *testing.T, w *world) {
 	empty := w.read()
 	w.equal(false, empty.Exists())
-	w.equal(plan.Document{}, empty.Document, cmpopts.EquateEmpty())
+	w.equal(configmap.Document{}, empty.Document, cmpopts.EquateEmpty())
 	got := w.write(empty, newPlan("a", "b"), 0)
 	cm := w.stored()
-	text, err := plan.Encode(newPlan("a", "b"))
+	text, err := codec.Encode(newPlan("a", "b"))
 	w.must(err)
 	w.equal(map[string]string{"plan": text}, cm.Data)
 	w.equal(map[string]string{
@@ -516,7 +518,7 @@ func keepsTheHistory(t *testing.T, w *world) {
 	w.must(err)
 	w.equal([]string(nil), problems)
 	text := func(p plan.Plan) string {
-		text, err := plan.Encode(p)
+		text, err := codec.Encode(p)
 		w.must(err)
 		return text
 	}

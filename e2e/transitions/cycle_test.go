@@ -11,6 +11,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/rollout"
 	"ballast/planner/rollout/basis"
 )
@@ -100,11 +101,11 @@ func (f *fleet) oneIn(n int, label string) bool {
 
 // stored sends the plan through its document, as the next leader reads it.
 func (l *life) stored(p plan.Plan) plan.Plan {
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	if err != nil {
 		l.Fatal(err)
 	}
-	if p, err = plan.Decode(text); err != nil {
+	if p, err = codec.Decode(text); err != nil {
 		l.Fatal(err)
 	}
 	return p

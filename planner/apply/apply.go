@@ -24,6 +24,7 @@ import (
 
 	"ballast/planner/answer"
 	"ballast/planner/diff"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -267,7 +268,7 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 	if asRead {
 		precondition = map[string]any{"resourceVersion": live.ResourceVersion}
 	}
-	if few := plan.FewManagers(live.ManagedFields); few != nil {
+	if few := patchable.FewManagers(live.ManagedFields); few != nil {
 		precondition["managedFields"] = few
 	}
 	patch, err := shardPatch(precondition, shard)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/diff"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -63,7 +64,7 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 	if len(ops) == 0 {
 		return nil, nil
 	}
-	if few := plan.FewManagers(w.ManagedFields); few != nil {
+	if few := patchable.FewManagers(w.ManagedFields); few != nil {
 		ops = append(ops, op{"replace", "/metadata/managedFields", few})
 	}
 	ops = append(ops, mendedTimes(w)...)
@@ -74,7 +75,7 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 // which is not the planner's to do. Several entries of the env become one.
 func workloadPatch(w controller, container string, s diff.PatchWorkload) map[string]any {
 	meta := map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion}
-	if few := plan.FewManagers(w.ManagedFields); few != nil {
+	if few := patchable.FewManagers(w.ManagedFields); few != nil {
 		meta["managedFields"] = few
 	}
 	podMeta, spec := map[string]any{}, map[string]any{}
@@ -132,7 +133,7 @@ func containerOps(c corev1.Container, index int, s diff.PatchWorkload) (ops []op
 // the template's metadata: the API server stores it for whoever brings it, and reads no patch of what has it.
 func mendedTimes(w controller) []op {
 	var ops []op
-	if plan.HoldsBeyondJSON(w.Status) {
+	if patchable.HoldsBeyondJSON(w.Status) {
 		ops = append(ops, op{"add", "/status", struct{}{}})
 	}
 	m := &w.Template.ObjectMeta
@@ -140,7 +141,7 @@ func mendedTimes(w controller) []op {
 		name string
 		part any
 	}{{"creationTimestamp", m.CreationTimestamp}, {"deletionTimestamp", m.DeletionTimestamp}, {"managedFields", m.ManagedFields}} {
-		if plan.HoldsBeyondJSON(field.part) {
+		if patchable.HoldsBeyondJSON(field.part) {
 			ops = append(ops, op{"add", "/spec/template/metadata/" + field.name, nil})
 		}
 	}

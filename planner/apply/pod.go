@@ -20,6 +20,7 @@ import (
 	"ballast/planner/answer"
 	"ballast/planner/diff"
 	"ballast/planner/ownership/podlist"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -153,10 +154,10 @@ func sizePatch(live *corev1.Pod, container string, size plan.Resources) ([]byte,
 	}
 	meta := map[string]any{"uid": string(live.UID)}
 	patch := map[string]any{"metadata": meta, "spec": map[string]any{"containers": []map[string]any{{"name": container, "resources": resources}}}}
-	if few := plan.FewManagers(live.ManagedFields); few != nil {
+	if few := patchable.FewManagers(live.ManagedFields); few != nil {
 		meta["managedFields"] = few
 	}
-	if plan.HoldsBeyondJSON(live.Status) {
+	if patchable.HoldsBeyondJSON(live.Status) {
 		patch["status"] = nil
 	}
 	return json.Marshal(patch)

@@ -15,6 +15,7 @@ import (
 
 	"ballast/planner/answer"
 	"ballast/planner/diff"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -54,7 +55,7 @@ func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.
 
 func (a *Applier) patchWorkload(ctx context.Context, target plan.Target, live controller, ops []op, s diff.PatchWorkload) error {
 	kind, content := types.JSONPatchType, any(ops)
-	if !plan.IsText(live.Object) {
+	if !patchable.IsText(live.Object) {
 		kind, content = types.StrategicMergePatchType, workloadPatch(live, target.Container, s)
 	}
 	patch, err := json.Marshal(content)

@@ -17,7 +17,7 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"ballast/planner/plan"
+	"ballast/planner/patchable"
 )
 
 // LockOptions describe a Lock. Self names this instance: its plan, its user and its identity in the election. Tell is
@@ -147,7 +147,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if noted := l.lease; noted.Size() < mostLease {
 		lease.Labels, lease.Annotations, lease.OwnerReferences = maps.Clone(noted.Labels), maps.Clone(noted.Annotations), noted.OwnerReferences
 	}
-	if plan.FewManagers(l.lease.ManagedFields) != nil {
+	if patchable.FewManagers(l.lease.ManagedFields) != nil {
 		lease.ManagedFields = []metav1.ManagedFieldsEntry{{}} // by which the API server forgets them all
 	}
 	record.LeaderTransitions = transitions(record.LeaderTransitions)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -79,10 +80,10 @@ func Judge(lease *coordinationv1.Lease, self Owner, grace time.Duration, now tim
 		owner.Identity = *s.HolderIdentity
 	}
 	if s.AcquireTime != nil {
-		owner.Since = plan.WithinJSON(s.AcquireTime.Time)
+		owner.Since = patchable.WithinJSON(s.AcquireTime.Time)
 	}
 	if s.RenewTime != nil {
-		owner.Seen = plan.WithinJSON(s.RenewTime.Time)
+		owner.Seen = patchable.WithinJSON(s.RenewTime.Time)
 	}
 	owner.Expires = owner.Seen.Add(lasts)
 	owner.Until = owner.Expires.Add(grace)

@@ -24,6 +24,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
 	"ballast/planner/store"
@@ -334,7 +335,7 @@ func (l *Loop) askPods(ctx context.Context, in *input.Inputs) {
 
 // judge takes over what is enforced: the plan in force, or the last good one where that is none, with people's pins and
 // annotations in any case.
-func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
+func (l *Loop) judge(doc configmap.Document, inForce *plan.Plan) {
 	if doc.Plan = inForce; inForce == nil {
 		doc.Plan = l.plan.Newest().Plan
 	}

@@ -6,7 +6,7 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
-	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -40,7 +40,7 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 	}
 	if err != nil {
 		l.Metrics.Writes.WithLabelValues("plan", "failed").Inc()
-		if full := errors.Is(err, store.ErrFull) || errors.Is(err, plan.ErrTooLarge); full && !l.full {
+		if full := errors.Is(err, store.ErrFull) || errors.Is(err, codec.ErrTooLarge); full && !l.full {
 			l.full = full
 			l.Tell(in, telemetry.PlanFull(err))
 		}

@@ -15,10 +15,11 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 // compared is a fleet of three that stands as its plan says, for a test to change.
-func compared() (discover.Input, discover.Workload, plan.Document) {
+func compared() (discover.Input, discover.Workload, configmap.Document) {
 	w := newWorld(3, 2, 1)
 	w.in.Config.Mode = plan.Hold
 	w.cycle()
@@ -28,7 +29,7 @@ func compared() (discover.Input, discover.Workload, plan.Document) {
 		w.in.InForce.Clusters[name] = row
 		w.secret(name).Shard = discover.ShardValue{State: discover.ShardValid, N: i}
 	}
-	return w.in.Discovered, w.in.Workload, plan.Document{Plan: w.in.InForce}
+	return w.in.Discovered, w.in.Workload, configmap.Document{Plan: w.in.InForce}
 }
 
 // carried is each replica's load with its clusters, as people read it.
@@ -44,7 +45,7 @@ func carried(replicas []plan.Replica) map[int][]string {
 }
 
 func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
-	fewer := func(w *discover.Workload, d *plan.Document) {
+	fewer := func(w *discover.Workload, d *configmap.Document) {
 		w.Replicas, w.EnvReplicas = 5, ptr.To("5")
 		for i := range 5 {
 			d.Plan.Clusters[fmt.Sprintf("gone-%d", i)] = plan.Row{}
@@ -52,34 +53,34 @@ func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
 	}
 	as := map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0.167", "c002"}}
 	for name, test := range map[string]struct {
-		change   func(*discover.Input, *discover.Workload, *plan.Document)
+		change   func(*discover.Input, *discover.Workload, *configmap.Document)
 		carried  map[int][]string
 		steps    []string
 		problems []string
 	}{
-		"nothing": {func(*discover.Input, *discover.Workload, *plan.Document) {}, as, nil, nil},
-		"a Secret that drifted": {func(in *discover.Input, _ *discover.Workload, _ *plan.Document) { in.Secrets[0].Shard.N = 2 },
+		"nothing": {func(*discover.Input, *discover.Workload, *configmap.Document) {}, as, nil, nil},
+		"a Secret that drifted": {func(in *discover.Input, _ *discover.Workload, _ *configmap.Document) { in.Secrets[0].Shard.N = 2 },
 			as, []string{"shard of c000: 2 -> 0 (Drifted)"}, nil},
-		"a workload that was scaled": {func(_ *discover.Input, w *discover.Workload, _ *plan.Document) { w.Replicas = 5 },
+		"a workload that was scaled": {func(_ *discover.Input, w *discover.Workload, _ *configmap.Document) { w.Replicas = 5 },
 			as, []string{"workload: replicas=3 (Drifted)"}, nil},
-		"a pin of the plan ConfigMap": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) { d.Pins = plan.Pins{"c000": 1} },
+		"a pin of the plan ConfigMap": {func(_ *discover.Input, _ *discover.Workload, d *configmap.Document) { d.Pins = plan.Pins{"c000": 1} },
 			map[int][]string{0: {"0"}, 1: {"0.833", "c000", "c001"}, 2: {"0.167", "c002"}}, []string{"shard of c000: 0 -> 1 (Pinned)"}, nil},
-		"a pin of a Secret": {func(in *discover.Input, _ *discover.Workload, _ *plan.Document) { in.Secrets[0].Pin = "2" },
+		"a pin of a Secret": {func(in *discover.Input, _ *discover.Workload, _ *configmap.Document) { in.Secrets[0].Pin = "2" },
 			map[int][]string{0: {"0"}, 1: {"0.333", "c001"}, 2: {"0.667", "c000", "c002"}}, []string{"shard of c000: 0 -> 2 (Pinned)"}, nil},
-		"a Secret without a server": {func(in *discover.Input, _ *discover.Workload, _ *plan.Document) { in.Secrets[2].Server = "" },
+		"a Secret without a server": {func(in *discover.Input, _ *discover.Workload, _ *configmap.Document) { in.Secrets[2].Server = "" },
 			map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0"}}, nil, []string{"discover/MissingServer/c002"}},
-		"break-glass": {func(in *discover.Input, _ *discover.Workload, d *plan.Document) {
+		"break-glass": {func(in *discover.Input, _ *discover.Workload, d *configmap.Document) {
 			in.Secrets[0].Shard.N, d.BreakGlass = 2, true
 		},
 			as, nil, nil},
-		"no plan": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) { d.Plan = nil }, map[int][]string{}, nil, nil},
-		"most of the fleet went, so that no replica goes": {func(_ *discover.Input, w *discover.Workload, d *plan.Document) { fewer(w, d) },
+		"no plan": {func(_ *discover.Input, _ *discover.Workload, d *configmap.Document) { d.Plan = nil }, map[int][]string{}, nil, nil},
+		"most of the fleet went, so that no replica goes": {func(_ *discover.Input, w *discover.Workload, d *configmap.Document) { fewer(w, d) },
 			as, nil, nil},
-		"so it did, and a person says that it is right": {func(in *discover.Input, w *discover.Workload, d *plan.Document) {
+		"so it did, and a person says that it is right": {func(in *discover.Input, w *discover.Workload, d *configmap.Document) {
 			fewer(w, d)
 			in.AcceptDiscovery = ptr.To(3)
 		}, as, []string{"workload: replicas=3 ARGOCD_CONTROLLER_REPLICAS=3 (Drifted)"}, nil},
-		"a load that cannot be read counts as nothing": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) {
+		"a load that cannot be read counts as nothing": {func(_ *discover.Input, _ *discover.Workload, d *configmap.Document) {
 			row := d.Plan.Clusters["c000"]
 			row.Load = "much"
 			d.Plan.Clusters["c000"] = row
@@ -155,7 +156,7 @@ func stepsOf(a diff.Result) []string {
 	return steps
 }
 
-func inputsOf(in discover.Input, w discover.Workload, doc plan.Document) input.Inputs {
+func inputsOf(in discover.Input, w discover.Workload, doc configmap.Document) input.Inputs {
 	return input.Inputs{Now: epoch, Discovered: in, Workload: w, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
 }
 

@@ -28,6 +28,8 @@ import (
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
+	"ballast/planner/plan/people"
 )
 
 // Run runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
@@ -190,7 +192,7 @@ func (w pinning) pinUnknown(name string, hint bool) problem.Problem {
 	if !hint {
 		return p
 	}
-	if near := plan.Nearest(name, standing.Names(w.Out.Fleet)); near != "" {
+	if near := people.Nearest(name, standing.Names(w.Out.Fleet)); near != "" {
 		p.Message += fmt.Sprintf("; %q has", near)
 	}
 	return p
@@ -275,7 +277,7 @@ func (c *cycle) stampLoads(g *ground.Ground) {
 }
 
 func (c *cycle) dropLoads() {
-	if plan.Room(c.Out.Next) >= 0 {
+	if codec.Room(c.Out.Next) >= 0 {
 		return
 	}
 	for name, row := range c.Out.Next.Clusters {

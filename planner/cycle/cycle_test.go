@@ -21,6 +21,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/poll"
 	"ballast/planner/sharding"
 )
@@ -555,7 +556,7 @@ func TestEveryPlanIsSafeAndReplays(t *testing.T) {
 // text is the plan as it would be written, at a revision that the store would give.
 func text(rt *rapid.T, p plan.Plan) string {
 	p.Revision = max(p.Revision, 1)
-	s, err := plan.Encode(p)
+	s, err := codec.Encode(p)
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
-	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/sim"
 )
 
@@ -60,7 +60,7 @@ func TestClustersWithoutLoadMoveNobody(t *testing.T) {
 			if moved := slices.Sorted(maps.Keys(w.moved())); len(moved) > 0 || w.in.InForce.Replicas != replicas {
 				t.Errorf("%d replicas, and moved %v; want the %d of before, and nobody", w.in.InForce.Replicas, moved, replicas)
 			}
-			if text, err := plan.Encode(*w.in.InForce); err != nil || len(text) > 128<<10 {
+			if text, err := codec.Encode(*w.in.InForce); err != nil || len(text) > 128<<10 {
 				t.Errorf("the plan takes %d bytes: %v", len(text), err)
 			}
 

@@ -21,6 +21,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/poll"
 )
 
@@ -141,7 +142,7 @@ func goldenText(t *testing.T, in input.Inputs, out outcome.Outcome) string {
 			}
 		}
 	}
-	text, err := plan.Encode(next)
+	text, err := codec.Encode(next)
 	if err != nil {
 		t.Fatal(err)
 	}

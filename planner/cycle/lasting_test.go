@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 // rolloutsOf are the three modes, with stages that end soon.
@@ -243,7 +244,7 @@ func TestNoRebaseBesideMetricsThatAreRefused(t *testing.T) {
 	if out := w.cycle(); !out.Table.Frozen {
 		t.Fatal("the drop was believed")
 	}
-	w.in.Rebase = plan.RebaseAnew
+	w.in.Rebase = configmap.RebaseAnew
 	w.in.Now = w.in.Now.Add(time.Minute)
 	see(1.0 / 1000)
 	out := w.cycle()
@@ -257,7 +258,7 @@ func TestARebaseInTheFirstMinutesIsNoMoreCertain(t *testing.T) {
 	w, see := cold(t)
 	see(1.0 / 64)
 	w.cycle()
-	w.in.Rebase, w.in.Now = plan.RebaseAnew, w.in.Now.Add(10*time.Minute)
+	w.in.Rebase, w.in.Now = configmap.RebaseAnew, w.in.Now.Add(10*time.Minute)
 	see(1.0 / 32)
 	if out := w.cycle(); !out.Rebased {
 		t.Fatalf("it was not done: %v", problems(out))
@@ -291,7 +292,7 @@ func measuredForLong(t *testing.T) (w *world, see func(events float64)) {
 func TestNoRebaseUnderACapacity(t *testing.T) {
 	w, see := measuredForLong(t)
 	w.in.Config.Partition.Capacity = ptr.To(config.Decimal("0.6"))
-	w.in.Rebase, w.in.Now = plan.RebaseAnew, w.in.Now.Add(30*24*time.Hour)
+	w.in.Rebase, w.in.Now = configmap.RebaseAnew, w.in.Now.Add(30*24*time.Hour)
 	see(2)
 	out := w.cycle()
 	if !out.Rebased || w.in.InForce.References["events"] != "600" || !strings.Contains(strings.Join(messages(out), " "), "partition.capacity is a share of what they are") {

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 // nodes are what the pods of a sized fleet have: each is asked for its size at once, and its node makes of it what it says.
@@ -56,7 +57,7 @@ func sizedLive(t *testing.T, at ...int) (*liveWorld, *nodes) {
 		if !is {
 			n.has[p.Replica] = size
 		}
-		p.Size = &observed.Size{Asks: plan.PodSize{Controller: size}, Has: n.has[p.Replica]}
+		p.Size = &observed.Size{Asks: podspec.Size{Controller: size}, Has: n.has[p.Replica]}
 		if is && n.has[p.Replica].Requests["memory"] != size.Requests["memory"] {
 			p.Size.Resize = stuck
 		}

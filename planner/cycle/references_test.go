@@ -12,6 +12,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/poll"
 )
 
@@ -135,7 +136,7 @@ func TestAPersonHasReferencesTakenAnew(t *testing.T) {
 	w.cycle()
 	w.in.Now = w.in.Now.Add(30 * 24 * time.Hour)
 	see(2) // the fleet grew, and nobody wants that in its scale
-	w.in.Rebase = plan.RebaseAnew
+	w.in.Rebase = configmap.RebaseAnew
 	out := w.cycle()
 	if want := "took references anew, as a person asked: events 1200 instead of 600"; !out.Rebased || out.Reason != want || w.in.InForce.References["events"] != "1200" {
 		t.Errorf("done: %t, %v because %q, want %q", out.Rebased, w.in.InForce.References, out.Reason, want)
@@ -171,18 +172,18 @@ func TestARebaseIsUndone(t *testing.T) {
 	w, see := cold(t)
 	see(1)
 	w.cycle()
-	w.in.Rebase, w.in.Now = plan.RebaseBack, w.in.Now.Add(30*24*time.Hour)
+	w.in.Rebase, w.in.Now = configmap.RebaseBack, w.in.Now.Add(30*24*time.Hour)
 	see(1)
 	if out := w.cycle(); !out.Rebased || !slices.Contains(problems(out), "normalize/RebaseRefused/"+plan.AnnotationRebase) {
 		t.Errorf("before any rebase: answered %t, %v", out.Rebased, problems(out))
 	}
 	see(2)
-	w.in.Rebase = plan.RebaseAnew
+	w.in.Rebase = configmap.RebaseAnew
 	w.cycle()
 	if got := w.in.InForce.References["events"]; got != "1200" {
 		t.Fatalf("events %s, want 1200", got)
 	}
-	w.in.Rebase, w.in.Now = plan.RebaseBack, w.in.Now.Add(time.Hour)
+	w.in.Rebase, w.in.Now = configmap.RebaseBack, w.in.Now.Add(time.Hour)
 	see(2)
 	w.in.Fetched[0].Err = "away"
 	if out := w.cycle(); out.Rebased || w.in.InForce.References["events"] != "1200" {

@@ -15,6 +15,8 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
+	"ballast/planner/plan/people"
 )
 
 // emptied is after how many minutes a replica's clusters are with others; 90: not within that time.
@@ -120,14 +122,14 @@ func TestPinsThatCannotBeReadAreTold(t *testing.T) {
 		"one is negative": {"c000: 1\nc001: -1\n",
 			[]string{"c001 line 2: c001: replica -1 is below 0: a negative shard leaves the cluster without an owner"}},
 		"one is there twice": {"c000: 1\nc001: 2\nc000: 2\n", []string{"c000 line 3: c000: is pinned twice: delete one of the lines"}},
-		"more than is read": {"c000: 1 #" + strings.Repeat("x", plan.MaxPinsBytes),
+		"more than is read": {"c000: 1 #" + strings.Repeat("x", people.MaxPinsBytes),
 			[]string{" line 1: has 257 KiB, and at most 256 are read: pin fewer clusters"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, 1, 1)
 			w.in.Pins = plan.Pins{"c000": 1, "c001": 2}
 			w.run(2)
-			w.in.Pins, w.in.PinProblems = plan.ParsePins(test.pins, w.in.InForce.MaxReplicas)
+			w.in.Pins, w.in.PinProblems = people.ParsePins(test.pins, w.in.InForce.MaxReplicas)
 			w.run(1)
 			var told []string
 			for _, p := range w.last.Problems {
@@ -183,7 +185,7 @@ func TestObserveBoundsThePlan(t *testing.T) {
 	}
 	w.in.Config.Mode = plan.Observe
 	w.run(2)
-	if _, err := plan.Encode(*w.in.InForce); err != nil || w.in.InForce.Mode != plan.Observe {
+	if _, err := codec.Encode(*w.in.InForce); err != nil || w.in.InForce.Mode != plan.Observe {
 		t.Errorf("the plan in mode %s: %v", w.in.InForce.Mode, err)
 	}
 	if p := findProblem(w.last, "PlanFull"); !strings.HasPrefix(p.Message, "the plan has no room for ") {
@@ -203,7 +205,7 @@ func TestAWaveFitsThePlan(t *testing.T) {
 	waves := len(w.waves)
 	for range 60 {
 		w.step(5 * time.Second)
-		if _, err := plan.Encode(*w.in.InForce); err != nil {
+		if _, err := codec.Encode(*w.in.InForce); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +230,7 @@ func TestAServerThatMovesAtOnceFitsThePlan(t *testing.T) {
 	w.in.Cordon = fmt.Sprintf("%d=", from) + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
 	for range 60 {
 		w.step(5 * time.Second)
-		if _, err := plan.Encode(*w.in.InForce); err != nil {
+		if _, err := codec.Encode(*w.in.InForce); err != nil {
 			t.Fatal(err)
 		}
 	}

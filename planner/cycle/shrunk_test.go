@@ -17,6 +17,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // lose takes Secrets out of what is seen, and answers them.
@@ -213,7 +214,7 @@ func (w *world) carries(replica int) (sum plan.Load) {
 
 func encoded(t *testing.T, p plan.Plan) string {
 	t.Helper()
-	s, err := plan.Encode(p)
+	s, err := codec.Encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}

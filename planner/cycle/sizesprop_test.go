@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle/resize"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/poll"
 	"ballast/planner/size"
 )
@@ -74,11 +75,11 @@ func TestAReceiverIsSizedBeforeItReceives(t *testing.T) {
 				w.in.Now = w.in.Now.Add(time.Duration(rapid.IntRange(-30, 30).Draw(t, "clock")) * time.Minute)
 			}
 			w.run(1)
-			text, err := plan.Encode(*w.in.InForce)
+			text, err := codec.Encode(*w.in.InForce)
 			if err != nil {
 				t.Fatalf("the plan cannot be written: %v", err)
 			}
-			if _, err := plan.Decode(text); err != nil {
+			if _, err := codec.Decode(text); err != nil {
 				t.Fatalf("the plan cannot be read: %v", err)
 			}
 			r := w.in.InForce.Rollout

@@ -22,6 +22,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/rollout"
 )
 
@@ -404,7 +405,7 @@ func TestNoNumberOfSecretsMakesAPlanThatCannotBeWritten(t *testing.T) {
 			}
 			for range 12 {
 				w.run(1)
-				if _, err := plan.Encode(*w.in.InForce); err != nil {
+				if _, err := codec.Encode(*w.in.InForce); err != nil {
 					t.Fatal(err)
 				}
 			}

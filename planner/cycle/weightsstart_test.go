@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/size/inputs"
 )
 
@@ -45,9 +46,9 @@ func TestReferencesTakenAnewKeepTheNumberOfTheWeights(t *testing.T) {
 
 // TestNoRebaseUnderWeights: it might ask for another number of replicas, at the word of whoever may annotate the plan.
 func TestNoRebaseUnderWeights(t *testing.T) {
-	for wish, why := range map[plan.Rebase]string{
-		plan.RebaseAnew: "the references are not taken anew: size.weights",
-		plan.RebaseBack: "the references of before are not taken back: size.weights",
+	for wish, why := range map[configmap.Rebase]string{
+		configmap.RebaseAnew: "the references are not taken anew: size.weights",
+		configmap.RebaseBack: "the references of before are not taken back: size.weights",
 	} {
 		w, see := measuredForLong(t)
 		w.in.Config.Size.Weights = []config.WeightInterval{{From: "0", Weight: 0}}

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 // PatchPod gives the controller's container of a running pod its size, in place: nothing restarts. Size is what differs,
@@ -178,7 +179,7 @@ func LowersMemory(has, size plan.Resources) bool {
 
 // KeepingMemory is what of a size a pod can be given that keeps its memory limit: all but that, and where its request would
 // then make it another class of pod, no memory at all.
-func KeepingMemory(asks plan.PodSize, size plan.Resources) plan.Resources {
+func KeepingMemory(asks podspec.Size, size plan.Resources) plan.Resources {
 	kept := plan.Resources{Requests: size.Requests, Limits: but(size.Limits, "memory")}
 	if asks.Misfit(kept) != "" {
 		return without(kept, "memory")

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/observed/fixture"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 type amounts = map[string]string
@@ -29,7 +30,7 @@ func TestPodsAreSized(t *testing.T) {
 		if limit != "" {
 			r.Limits = amounts{"memory": limit}
 		}
-		return &observed.Size{Asks: plan.PodSize{Controller: r}}
+		return &observed.Size{Asks: podspec.Size{Controller: r}}
 	}
 	pods := func(sizes ...*observed.Size) observed.State {
 		return fixture.But(fixture.Fit(2, 16, shards), func(s *observed.State) {

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/observed/fixture"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 // grows is a wave that moves b from replica 1 to 2, which is to have 4Gi of memory and one core; its pod asks for that and has 1Gi.
@@ -18,7 +19,7 @@ func grows(change func(*plan.Plan, *observed.State)) (plan.Plan, observed.State)
 	seen := fixture.Fit(3, 16, fixture.Old)
 	asks := plan.Resources{Requests: amounts{"cpu": "1", "memory": "4Gi"}, Limits: amounts{"memory": "8Gi"}}
 	has := plan.Resources{Requests: amounts{"cpu": "1", "memory": "1Gi"}, Limits: amounts{"memory": "2Gi"}}
-	seen.Pods[2].Name, seen.Pods[2].Size = "c-2", &observed.Size{Asks: plan.PodSize{Controller: asks}, Has: has}
+	seen.Pods[2].Name, seen.Pods[2].Size = "c-2", &observed.Size{Asks: podspec.Size{Controller: asks}, Has: has}
 	if change != nil {
 		change(&p, &seen)
 	}
@@ -53,11 +54,11 @@ func TestAClusterWaitsUntilItsReplicaIsLarger(t *testing.T) {
 			p.Rollout.Moves, p.Rollout.Was = nil, nil
 		}, want: Result{Steps: []Step{PatchShard{Secret: "b", Shard: 2, Was: "1", Why: Drifted}}}},
 		"a pod that restarts for it": {change: func(_ *plan.Plan, s *observed.State) {
-			s.Pods[2].Size = &observed.Size{Asks: plan.PodSize{Controller: s.Pods[2].Size.Has}, Restarts: []string{"memory"}}
+			s.Pods[2].Size = &observed.Size{Asks: podspec.Size{Controller: s.Pods[2].Size.Has}, Restarts: []string{"memory"}}
 		}, want: Result{Steps: moves.Steps, Held: []Held{{Reason: HeldRestarts, Pod: "c-2",
 			Words: "its resizePolicy restarts the container for memory: take that out of the pod template; it gets its size when it is made anew"}}}},
 		"a pod that the API server refuses to size": {change: func(_ *plan.Plan, s *observed.State) {
-			s.Pods[2].Size = &observed.Size{Asks: plan.PodSize{Controller: s.Pods[2].Size.Has}}
+			s.Pods[2].Size = &observed.Size{Asks: podspec.Size{Controller: s.Pods[2].Size.Has}}
 		}, o: Options{Refused: map[string]string{"c-2": "quota"}}, want: Result{Steps: append([]Step{PatchPod{Pod: "c-2", Replica: 2,
 			Size: plan.Resources{Requests: amounts{"memory": "4Gi"}, Limits: amounts{"memory": "8Gi"}},
 			Was:  plan.Resources{Requests: amounts{"memory": "1Gi"}, Limits: amounts{"memory": "2Gi"}}, Why: Sized}}, moves.Steps...)}},
@@ -133,7 +134,7 @@ func TestWhatARunningPodCannotBeGivenIsLeft(t *testing.T) {
 
 // asking is what a pod of one container asks for.
 func asking(cpu, memory, cpuLimit, memoryLimit string) observed.Size {
-	return observed.Size{Asks: plan.PodSize{Controller: plan.Resources{Requests: amounts{"cpu": cpu, "memory": memory}, Limits: amounts{"cpu": cpuLimit, "memory": memoryLimit}}}}
+	return observed.Size{Asks: podspec.Size{Controller: plan.Resources{Requests: amounts{"cpu": cpu, "memory": memory}, Limits: amounts{"cpu": cpuLimit, "memory": memoryLimit}}}}
 }
 
 // beside is with a container that has no limits: the pod is never Guaranteed.

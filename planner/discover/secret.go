@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // AnnotationSkipReconcile has Argo CD leave a cluster alone.
@@ -94,7 +95,7 @@ func ParsePin(annotation string, found bool) string {
 	if !found {
 		return ""
 	}
-	if n, ok := plan.ParsePin(annotation); !ok || plan.BadPin(n, 0) != "" {
+	if n, ok := plan.ParsePin(annotation); !ok || people.BadPin(n, 0) != "" {
 		return invalidPin
 	}
 	return annotation

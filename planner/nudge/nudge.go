@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
-	"ballast/planner/plan"
+	"ballast/planner/patchable"
 )
 
 const (
@@ -142,7 +142,7 @@ func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
 	if err := n.Reader.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, &u); err != nil {
 		return Application{}, refused("get", a.Namespace, fmt.Errorf("reading Application %q in %q: %w", a.Name, a.Namespace, err))
 	}
-	if plan.FewManagers(u.GetManagedFields()) != nil {
+	if patchable.FewManagers(u.GetManagedFields()) != nil {
 		return Application{}, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, ErrCrowded)
 	}
 	return fromUnstructured(&u)

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 // Size is how large a pod is: what it asks for, what the node has given its controller's container, and what became of
 // the last change of it. Only cpu and memory are told, which change without a restart.
 type Size struct {
-	Asks      plan.PodSize      `json:"asks,omitzero"`
+	Asks      podspec.Size      `json:"asks,omitzero"`
 	Has       plan.Resources    `json:"has,omitzero"`        // by its status; empty: the node has not said
 	Allocated map[string]string `json:"allocated,omitempty"` // what the node has set aside
 	Resize    Resize            `json:"resize,omitempty"`

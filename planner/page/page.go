@@ -10,6 +10,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/page/chart"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/status"
 	"ballast/planner/trend"
 )
@@ -17,7 +18,7 @@ import (
 // Fleet is what a page is made of. Of cluster Secrets there are the name, the cluster's own name and its server.
 type Fleet struct {
 	Now      time.Time
-	Document plan.Document
+	Document configmap.Document
 	Decided  chart.Decided
 	Pause    Pause             // where Document is paused
 	Pins     plan.Pins         // the plan ConfigMap's beside the Secrets' own

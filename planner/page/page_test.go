@@ -27,6 +27,8 @@ import (
 	"ballast/planner/page/chart"
 	"ballast/planner/page/sample"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 	"ballast/planner/status"
 	"ballast/planner/trend"
 )
@@ -87,7 +89,7 @@ func atRest() page.Fleet {
 // TestWhatIsWrongComesFirst: what people are told, the worst above the rest.
 func TestWhatIsWrongComesFirst(t *testing.T) {
 	f := sample.Fleet(24)
-	f.Document.PinProblems = []plan.PinProblem{{Line: 3, Message: "no number"}}
+	f.Document.PinProblems = []people.PinProblem{{Line: 3, Message: "no number"}}
 	f.Status.Unwell = []status.Unwell{{Replica: 2, Since: sample.Now.Add(-time.Hour), Message: "replica 2 is unwell: it has no pod"}}
 	var got []string
 	v := page.Of(f)
@@ -134,8 +136,8 @@ func TestNotesSayWhatHoldsEverything(t *testing.T) {
 			[]page.Note{{page.Warn, "Paused", "It was frozen: an upgrade. Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
 		"no leader": {func(f *page.Fleet) { f.Status.LookedAt = sample.Now.Add(-6 * time.Minute) },
 			[]page.Note{{page.Bad, "No leader looks", "The last look was 6m ago, at 2026-11-20 03:06:40 UTC: see the pods of the planner."}}},
-		"a plan of others": {func(f *page.Fleet) { f.Document.Plan, f.Document.PlanErr = nil, plan.ErrDigest },
-			[]page.Note{{page.Bad, "The plan is not in force", plan.ErrDigest.Error()}}},
+		"a plan of others": {func(f *page.Fleet) { f.Document.Plan, f.Document.PlanErr = nil, configmap.ErrDigest },
+			[]page.Note{{page.Bad, "The plan is not in force", configmap.ErrDigest.Error()}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := sample.Fleet(24)
@@ -259,7 +261,7 @@ func written(text func() string) page.Fleet {
 	p.Target.Namespace, p.Target.Name, p.Mode = word(), word(), plan.Mode(word())
 	p.Sizes = &plan.Sizes{Default: plan.Resources{Requests: map[string]string{word(): word()}}}
 	f.Document.Paused, f.Pause = true, page.Pause{By: word(), Why: word()}
-	f.Document.Tripped, f.Document.PinProblems = word(), []plan.PinProblem{{Message: word()}}
+	f.Document.Tripped, f.Document.PinProblems = word(), []people.PinProblem{{Message: word()}}
 	f.Unseen = []string{word()}
 	for i := range f.Kept {
 		f.Kept[i].By, f.Kept[i].Reason, f.Kept[i].Plan.Mode = word(), word(), plan.Mode(fmt.Sprint(i, word()))

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/page/wording"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/planner/printable"
 )
 
@@ -153,7 +154,7 @@ func byUser(f Fleet) []Table {
 	if p.Unverified {
 		t.Caption += ", as callers say: whoever reaches the webhook's port may name any user (manifests/components/client-auth ends that)"
 	}
-	for _, u := range p.Users[:min(len(p.Users), plan.MostUsers)] {
+	for _, u := range p.Users[:min(len(p.Users), probing.MostUsers)] {
 		t.Rows = append(t.Rows, []string{wording.Name(u.User), wording.Count(u.PutBack), wording.Count(u.Refused), wording.Since(u.Last, f.Now)})
 	}
 	if p.Others > 0 {

@@ -74,15 +74,15 @@ func Digest(planText string) string {
 // NormalizeServer is the form in which two server URLs are one cluster to Argo CD: without trailing slashes.
 func NormalizeServer(server string) string { return strings.TrimRight(server, "/") }
 
-// serverHashLetters is the length of a row's server hash: 26^7 is 8e9, so that among 5,000 clusters two share a hash
+// ServerHashLetters is the length of a row's server hash: 26^7 is 8e9, so that among 5,000 clusters two share a hash
 // with a chance of 0.2 %. Anybody can find a URL that clashes, so that nothing is decided by it where the Secrets are
 // there: a clash only means that a new cluster starts on a known cluster's replica.
-const serverHashLetters = 7
+const ServerHashLetters = 7
 
 // ServerHash is the short hash of a server URL that rows carry. It has letters only, so that YAML never reads a number.
 func ServerHash(server string) string {
 	sum := sha256.Sum256([]byte(NormalizeServer(server)))
-	var out [serverHashLetters]byte
+	var out [ServerHashLetters]byte
 	for i := range out {
 		out[i] = 'a' + sum[i]%26
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/printable"
 )
 
 // Sizes are what the controller's container of each replica is held at in its pods, without the pod template
@@ -27,7 +30,7 @@ func (p Plan) SizeOf(replica int) (Resources, bool) {
 	if !own || p.Target.Kind == Deployment {
 		size = p.Sizes.Default
 	}
-	return size, !size.empty()
+	return size, !size.Empty()
 }
 
 // Same reports whether two sizes hold the same.
@@ -35,7 +38,8 @@ func (r Resources) Same(o Resources) bool {
 	return maps.Equal(r.Requests, o.Requests) && maps.Equal(r.Limits, o.Limits)
 }
 
-func (r Resources) empty() bool { return len(r.Requests) == 0 && len(r.Limits) == 0 }
+// Empty reports whether it names no resource.
+func (r Resources) Empty() bool { return len(r.Requests) == 0 && len(r.Limits) == 0 }
 
 func (r Resources) clone() Resources {
 	return Resources{Requests: maps.Clone(r.Requests), Limits: maps.Clone(r.Limits)}
@@ -60,8 +64,40 @@ func (s *Sizes) Same(o *Sizes) bool {
 	return s.Default.Same(o.Default) && maps.EqualFunc(s.Replicas, o.Replicas, Resources.Same)
 }
 
-// defaultSize is the key of the size of replicas without one of their own.
-const defaultSize = "default"
+// With is a container's resources with those of a size in their places. Others stay.
+func (r Resources) With(size Resources) Resources {
+	return Resources{Requests: overlaid(r.Requests, size.Requests), Limits: overlaid(r.Limits, size.Limits)}
+}
+
+func overlaid(values, over map[string]string) map[string]string {
+	all := make(map[string]string, len(values)+len(over))
+	maps.Copy(all, values)
+	maps.Copy(all, over)
+	return all
+}
+
+// Fitting is what of a size a container that asks for this can be given, and the resources whose request would be above their limit:
+// Kubernetes refuses the whole write for one of them. Webhook and planner both ask here what of the plan a pod template can hold.
+func (r Resources) Fitting(size Resources) (fits Resources, above []string) {
+	sized, fits := r.With(size), size.clone()
+	for _, name := range slices.Sorted(maps.Keys(overlaid(size.Requests, size.Limits))) {
+		request, err := ReadQuantity(sized.Requests[name])
+		if err != nil {
+			continue
+		}
+		limit, err := ReadQuantity(sized.Limits[name])
+		if err != nil || request.Cmp(limit) <= 0 {
+			continue
+		}
+		delete(fits.Requests, name)
+		delete(fits.Limits, name)
+		above = append(above, name)
+	}
+	return fits, above
+}
+
+// DefaultSize is the key of the size of replicas without one of their own.
+const DefaultSize = "default"
 
 // wire is the sizes as the document has them.
 func (s *Sizes) wire() map[string]Resources {
@@ -69,8 +105,8 @@ func (s *Sizes) wire() map[string]Resources {
 		return nil
 	}
 	w := make(map[string]Resources, len(s.Replicas)+1)
-	if !s.Default.empty() {
-		w[defaultSize] = s.Default
+	if !s.Default.Empty() {
+		w[DefaultSize] = s.Default
 	}
 	for ordinal, size := range s.Replicas {
 		w[strconv.Itoa(ordinal)] = size
@@ -85,13 +121,13 @@ func sizesOf(w map[string]Resources) (*Sizes, error) {
 	}
 	s := &Sizes{}
 	for _, key := range slices.Sorted(maps.Keys(w)) {
-		if key == defaultSize {
+		if key == DefaultSize {
 			s.Default = w[key]
 			continue
 		}
 		ordinal, ok := ParsePin(key)
 		if !ok {
-			return nil, fmt.Errorf("sizes[%s]: it is neither a replica nor %q", clip(key), defaultSize)
+			return nil, fmt.Errorf("sizes[%s]: it is neither a replica nor %q", clip(key), DefaultSize)
 		}
 		if s.Replicas == nil {
 			s.Replicas = map[int]Resources{}
@@ -99,24 +135,6 @@ func sizesOf(w map[string]Resources) (*Sizes, error) {
 		s.Replicas[ordinal] = w[key]
 	}
 	return s, nil
-}
-
-// writeSizes writes a size a line, the default first.
-func writeSizes(b *strings.Builder, s *Sizes) {
-	if s == nil {
-		return
-	}
-	b.WriteString("sizes:\n")
-	if !s.Default.empty() {
-		fmt.Fprintf(b, "  %s: %s\n", defaultSize, s.Default.flow())
-	}
-	for _, ordinal := range slices.Sorted(maps.Keys(s.Replicas)) {
-		fmt.Fprintf(b, "  %q: %s\n", strconv.Itoa(ordinal), s.Replicas[ordinal].flow())
-	}
-}
-
-func (r Resources) flow() string {
-	return "{requests: " + flow(r.Requests, scalarValue) + ", limits: " + flow(r.Limits, scalarValue) + "}"
 }
 
 // validateSizes refuses what no container can be held at in place. Anybody who may write the ConfigMap can forge a plan
@@ -128,21 +146,21 @@ func (p Plan) validateSizes(bad func(format string, args ...any)) {
 		return
 	case p.Resources != nil:
 		bad("sizes: the plan has resources, too: a container is held in its pods or in the template")
-	case s.Default.empty() && len(s.Replicas) == 0:
+	case s.Default.Empty() && len(s.Replicas) == 0:
 		bad("sizes: they hold nothing")
 	case p.Target.Kind == Deployment && len(s.Replicas) > 0:
-		bad("sizes: the pods of a Deployment have no ordinal: only %q holds", defaultSize)
+		bad("sizes: the pods of a Deployment have no ordinal: only %q holds", DefaultSize)
 	case len(s.Replicas) > maxListed:
 		bad("sizes: there are %d, and at most %d are read", len(s.Replicas), maxListed)
 		return
 	}
-	s.Default.validateSize("sizes["+defaultSize+"]", bad)
+	s.Default.validateSize("sizes["+DefaultSize+"]", bad)
 	for _, ordinal := range slices.Sorted(maps.Keys(s.Replicas)) {
 		of, size := fmt.Sprintf("sizes[%d]", ordinal), s.Replicas[ordinal]
 		if ordinal < 0 || ordinal >= p.MaxReplicas {
 			bad("%s: the replica is not between 0 and %d", of, p.MaxReplicas-1)
 		}
-		if size.empty() {
+		if size.Empty() {
 			bad("%s: it holds nothing", of)
 		}
 		size.validateSize(of, bad)
@@ -214,4 +232,27 @@ func plainQuantity(text string) bool {
 		return len(text) > len(digits) && len(text) <= sizeLetters
 	}
 	return false
+}
+
+// longQuantity is more than anybody writes: what the API server stores is shorter.
+const longQuantity = 40
+
+var errLongQuantity = errors.New("is longer than a quantity is, or has an exponent beyond 99")
+
+// ReadQuantity reads what anybody may have written. The library takes any exponent, by which twelve letters are a number of two
+// billion digits: comparing it takes minutes, and a gigabyte.
+func ReadQuantity(text string) (resource.Quantity, error) {
+	if len(text) > longQuantity {
+		return resource.Quantity{}, errLongQuantity
+	}
+	if i := strings.IndexAny(text, "eE"); i >= 0 && len(strings.TrimLeft(text[i+1:], "+-0")) > 2 {
+		return resource.Quantity{}, errLongQuantity
+	}
+	return resource.ParseQuantity(text)
+}
+
+// clip keeps a name that somebody pasted from filling a message.
+func clip(s string) string {
+	const most = 63
+	return printable.Text(s, most)
 }

@@ -1,6 +1,6 @@
 // Package plan is the contract between the planner and the webhook: the shapes that phases hand to each other, the plan
-// as it stands in the plan ConfigMap, the pins people write there, and the one lookup that both sides ask for a
-// cluster's replica. Of ballast it imports printable alone.
+// with its bounds and its names, and the one lookup that both sides ask for a cluster's replica. How it is written stands
+// in codec, what people write beside it in people. Of ballast it imports printable alone.
 package plan
 
 import (

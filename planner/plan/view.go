@@ -1,5 +1,8 @@
 package plan
 
+// Pins are people's: cluster Secret name to replica.
+type Pins map[string]int
+
 // View is a plan with its pins, to look up which replica has a cluster.
 type View struct {
 	Plan   Plan

@@ -1,12 +1,8 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestEffective(t *testing.T) {
@@ -49,50 +45,6 @@ func TestReplicasThatComeOrGoDoNotStay(t *testing.T) {
 		if v := NewView(p, nil); v.Stable() != 2 || !v.Stays(1) || v.Stays(2) || v.Stays(-1) {
 			t.Errorf("%s: %d are stable; replicas 1, 2, -1 stay: %t, %t, %t", name, v.Stable(), v.Stays(1), v.Stays(2), v.Stays(-1))
 		}
-	}
-}
-
-func TestParseDocument(t *testing.T) {
-	text, err := Encode(example())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := map[string]string{KeyPlan: text, KeyPins: "prod-eu: 3\nprod-us: 16\n"}
-	d := ParseDocument(data, map[string]string{AnnotationDigest: Digest(text), AnnotationPaused: "true", AnnotationAcceptDiscovery: "3"})
-	if d.Plan == nil || d.PlanErr != nil || d.Plan.Revision != 17 {
-		t.Fatalf("plan %+v, %v", d.Plan, d.PlanErr)
-	}
-	if !d.Paused || d.BreakGlass || d.AcceptDiscovery == nil || *d.AcceptDiscovery != 3 {
-		t.Errorf("annotations read as %+v", d)
-	}
-	if d.Pins["prod-eu"] != 3 || len(d.PinProblems) != 1 || d.PinProblems[0].Name != "prod-us" {
-		t.Errorf("pins %v, problems %v", d.Pins, d.PinProblems)
-	}
-	data[KeyPlan] += "#\n"
-	if d := ParseDocument(data, map[string]string{AnnotationDigest: Digest(text), AnnotationEnforcement: "off"}); d.Plan != nil || !errors.Is(d.PlanErr, ErrDigest) || !d.BreakGlass {
-		t.Errorf("an edited plan was read as %+v, want ErrDigest and break-glass", d)
-	}
-}
-
-func TestParseDocumentReadsWhatPeopleAndTheLeaderAskOfEachOther(t *testing.T) {
-	for name, test := range map[string]struct {
-		annotations map[string]string
-		want        Document
-	}{
-		"nothing": {nil, Document{}},
-		"each as it is written, with a plan or without": {
-			map[string]string{"ballast.argoproj.io/cordon": "3=2026-11-20T17:00:00Z", "ballast.argoproj.io/rollback-to": "12", "ballast.argoproj.io/tripped": "prod-eu was orphaned"},
-			Document{Cordon: "3=2026-11-20T17:00:00Z", Rollback: "12", Tripped: "prod-eu was orphaned"},
-		},
-		"why and by whom it was paused does not pause": {
-			map[string]string{"ballast.argoproj.io/paused-reason": "an upgrade", "ballast.argoproj.io/paused-by": "alice"}, Document{},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, ParseDocument(nil, test.annotations), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

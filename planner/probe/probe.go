@@ -24,6 +24,7 @@ import (
 	"ballast/planner/answer"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 )
 
 const (
@@ -48,7 +49,7 @@ type Result struct {
 	Asked  int
 	Unheld []string // a sentence for each webhook that let a wrong value pass, or could not be asked
 
-	PutBack []plan.PutBack // what the plan's webhook says of whose writes it put back, by those of its pods that were asked
+	PutBack []probing.PutBack // what the plan's webhook says of whose writes it put back, by those of its pods that were asked
 }
 
 // Ask asks each webhook whether it is there and holds the plan: it writes a wrong value by a server-side dry-run, and
@@ -57,8 +58,8 @@ type Result struct {
 // well from everywhere else, for its failurePolicy lets writes pass. No webhook answers with an old plan: it reads the
 // plan anew for the planner.
 func Ask(ctx context.Context, c client.Client, h Held) Result {
-	var told []plan.PutBack // by one question alone, whose answers come one after the other
-	list := questions(h, func(p plan.PutBack) { told = append(told, p) })
+	var told []probing.PutBack // by one question alone, whose answers come one after the other
+	list := questions(h, func(p probing.PutBack) { told = append(told, p) })
 	answers := make([]string, len(list))
 	var all sync.WaitGroup
 	for i, q := range list {
@@ -88,7 +89,7 @@ type object struct {
 }
 
 // questions has one to each webhook, for a value that it holds now.
-func questions(h Held, heard func(plan.PutBack)) []question {
+func questions(h Held, heard func(probing.PutBack)) []question {
 	return slices.Concat(ofClusters(h), ofWorkload(h), []question{ofPlan(h, heard)})
 }
 
@@ -126,19 +127,19 @@ func ofWorkload(h Held) []question {
 
 // ofPlan asks by an annotation that the webhook answers in. By another one it asks whose writes were put back, to which a webhook of an
 // older release says nothing.
-func ofPlan(h Held, heard func(plan.PutBack)) question {
-	asked := plan.ProbeQuestion(strconv.FormatInt(h.Now.Unix(), 10))
-	want, _ := plan.ProbeAnswer(asked)
+func ofPlan(h Held, heard func(probing.PutBack)) question {
+	asked := probing.Question(strconv.FormatInt(h.Now.Unix(), 10))
+	want, _ := probing.Answer(asked)
 	meta := noManagers()
-	meta["annotations"] = map[string]string{plan.AnnotationProbe: asked, plan.AnnotationPutBack: plan.PutBackAsked}
+	meta["annotations"] = map[string]string{probing.AnnotationProbe: asked, probing.AnnotationPutBack: probing.PutBackAsked}
 	return question{webhook: "plan." + plan.Group, fails: "does not answer a dry-run of %s",
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, namespace: h.View.Plan.Target.Namespace,
 		patchType: types.MergePatchType, of: []object{{h.ConfigMap, map[string]any{"metadata": meta}, want}},
 		got: func(u *unstructured.Unstructured) (string, error) {
-			if p, told := plan.ParsePutBack(u.GetAnnotations()[plan.AnnotationPutBack]); told {
+			if p, told := probing.ParsePutBack(u.GetAnnotations()[probing.AnnotationPutBack]); told {
 				heard(p)
 			}
-			return u.GetAnnotations()[plan.AnnotationProbe], nil
+			return u.GetAnnotations()[probing.AnnotationProbe], nil
 		}}
 }
 
@@ -281,8 +282,8 @@ var _ rest.WarningHandlerWithContext = Warnings{}
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
 func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
 	if came, probes := ctx.Value(connectionsKey{}).(*connections); probes {
-		came.anew = came.anew || text == plan.ProbedOnNew
-		came.used = came.used || text == plan.ProbedOnUsed
+		came.anew = came.anew || text == probing.ProbedOnNew
+		came.used = came.used || text == probing.ProbedOnUsed
 	}
 }
 

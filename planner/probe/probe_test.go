@@ -25,13 +25,14 @@ import (
 	"ballast/planner/answer"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 )
 
 var epoch = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 // answerOfPlan is what the plan's webhook answers at the epoch.
 func answerOfPlan() string {
-	answer, _ := plan.ProbeAnswer(plan.ProbeQuestion(strconv.FormatInt(epoch.Unix(), 10)))
+	answer, _ := probing.Answer(probing.Question(strconv.FormatInt(epoch.Unix(), 10)))
 	return answer
 }
 
@@ -104,7 +105,7 @@ func TestAProbeAsksForWhatIsHeld(t *testing.T) {
 			f := newFleet()
 			test.change(f)
 			var got []string
-			for _, q := range questions(f.hold(), func(plan.PutBack) {}) {
+			for _, q := range questions(f.hold(), func(probing.PutBack) {}) {
 				said := strings.TrimSuffix(q.webhook, "."+plan.Group)
 				if said != "clusters" {
 					got = append(got, said+" "+q.of[0].want)
@@ -137,7 +138,7 @@ type server struct {
 // newServer holds what newFleet has.
 func newServer(t *testing.T) *server {
 	replicas := map[string]any{"spec": map[string]any{"replicas": int64(3)}}
-	answer := map[string]any{plan.AnnotationProbe: answerOfPlan()}
+	answer := map[string]any{probing.AnnotationProbe: answerOfPlan()}
 	s := &server{T: t, refuses: map[string]error{}, asked: map[string]int{}, objects: map[string]map[string]any{
 		"StatefulSet controller": replicas, "StatefulSet controller scale": replicas,
 		"ConfigMap ballast-plan": {"metadata": map[string]any{"annotations": answer}}}}
@@ -301,7 +302,7 @@ const wrongEnv = "controllers.ballast.argoproj.io let a wrong ARGOCD_CONTROLLER_
 
 // TestAProbeIsRepeatedUntilItCameOnANewConnection, and no oftener than an API server keeps connections.
 func TestAProbeIsRepeatedUntilItCameOnANewConnection(t *testing.T) {
-	anew, used := []string{plan.ProbedOnNew}, []string{plan.ProbedOnUsed}
+	anew, used := []string{probing.ProbedOnNew}, []string{probing.ProbedOnUsed}
 	for name, test := range map[string]struct {
 		warns  [][]string
 		unheld bool

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/rollout/basis"
 )
 
@@ -133,11 +134,11 @@ func (r *run) loop() {
 
 // stored sends the plan through its document, as the next leader reads it.
 func (r *run) stored(p plan.Plan) plan.Plan {
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	p, err = plan.Decode(text)
+	p, err = codec.Decode(text)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 // Sizing is how large the controller's container of each pod is, and how much memory it uses. Uses is asked with the clusters that
@@ -41,7 +42,7 @@ func (f *Fleet) sized(p *Pod) {
 	if held, is := f.Sizing.Held(p.Ordinal); is {
 		asks = asks.With(held)
 	}
-	p.Size = &observed.Size{Asks: plan.NewPodSize(asks, nil, false), Has: asks, Since: p.Runs}
+	p.Size = &observed.Size{Asks: podspec.NewSize(asks, nil, false), Has: asks, Since: p.Runs}
 }
 
 // Resize is a write to a pod's size.
@@ -54,7 +55,7 @@ func (f *Fleet) Resize(ordinal int, size plan.Resources, now time.Time) {
 	if asks.Same(p.Size.Asks.Controller) {
 		return
 	}
-	next.Asks, next.Since, next.Resize = plan.NewPodSize(asks, nil, false), now, observed.ResizeInProgress
+	next.Asks, next.Since, next.Resize = podspec.NewSize(asks, nil, false), now, observed.ResizeInProgress
 	p.Size = &next
 }
 
@@ -138,6 +139,6 @@ func (f *Fleet) Sized(s Sizing) {
 	f.Sizing.template(s.Template)
 	for _, p := range f.Pods {
 		p.Template = f.Template()
-		p.Size = &observed.Size{Asks: plan.NewPodSize(s.Template, nil, false), Has: s.Template, Since: p.Runs}
+		p.Size = &observed.Size{Asks: podspec.NewSize(s.Template, nil, false), Has: s.Template, Since: p.Runs}
 	}
 }

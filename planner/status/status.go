@@ -19,6 +19,7 @@ import (
 	"ballast/planner/cycle/resize"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/planner/printable"
 	"ballast/planner/rollout"
 )
@@ -54,7 +55,7 @@ type Status struct {
 	Orphaned     []Fault           `json:"orphaned,omitempty"`
 	Doubled      []Fault           `json:"doubled,omitempty"`
 	Problems     []problem.Problem `json:"problems,omitempty"`
-	PutBack      *plan.PutBack     `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
+	PutBack      *probing.PutBack  `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
 	Omitted      int               `json:"omitted,omitempty"` // entries of the lists that had no room
 }
 

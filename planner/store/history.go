@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 	// this much of a vote and of last good values.
 	historyEvery = 5 * time.Minute
 	// maxHistory bounds the ConfigMap as the plan's is bounded.
-	maxHistory = plan.MaxBytes
+	maxHistory = codec.MaxBytes
 
 	planPrefix, planSuffix = "plan.", ".json.gz"
 	keySavedAt             = "savedAt"
@@ -75,7 +76,7 @@ type Dropped struct {
 // LastPlan is the newest plan that can be read, nil without one.
 func (h History) LastPlan() *plan.Plan {
 	for _, r := range h.Plans {
-		if p, err := plan.Decode(r.Text); err == nil {
+		if p, err := codec.Decode(r.Text); err == nil {
 			return &p
 		}
 	}
@@ -149,11 +150,11 @@ func (h History) staying(records []Record) []int64 {
 
 // same reports whether two plans enforce the same, as far as both can be read.
 func (r Record) same(other Record) bool {
-	a, err := plan.Decode(r.Text)
+	a, err := codec.Decode(r.Text)
 	if err != nil {
 		return false
 	}
-	b, err := plan.Decode(other.Text)
+	b, err := codec.Decode(other.Text)
 	return err == nil && a.SameEnforced(b)
 }
 

@@ -9,16 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
+	"ballast/planner/plan/configmap"
 )
 
 // snapshot is the plan ConfigMap with a plan as record has it.
 func snapshot(t *testing.T, r Record) Snapshot {
 	t.Helper()
-	p, err := plan.Decode(r.Text)
+	p, err := codec.Decode(r.Text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Snapshot{Document: plan.Document{Plan: &p}, Meta: r.Meta, object: &corev1.ConfigMap{Data: map[string]string{plan.KeyPlan: r.Text}}}
+	return Snapshot{Document: configmap.Document{Plan: &p}, Meta: r.Meta, object: &corev1.ConfigMap{Data: map[string]string{plan.KeyPlan: r.Text}}}
 }
 
 func revisions(plans []Record) []int64 {

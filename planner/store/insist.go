@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -69,7 +70,7 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 	ops = append(ops, sets("/metadata/annotations/", c.Metadata.Annotations, now.Annotations)...)
 	ops = append(ops, sets("/data/", c.Data, now.Data)...)
 	ops = append(ops, sets("/binaryData/", c.BinaryData, now.BinaryData)...)
-	if few := plan.FewManagers(now.ManagedFields); few != nil {
+	if few := patchable.FewManagers(now.ManagedFields); few != nil {
 		ops = append(ops, operation{"replace", "/metadata/managedFields", few})
 	}
 	patch, err := json.Marshal(ops)

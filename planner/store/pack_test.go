@@ -16,6 +16,7 @@ import (
 
 	"ballast/planner/gz"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 var at = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -36,7 +37,7 @@ func record(t testing.TB, revision int64, clusters ...string) Record {
 	t.Helper()
 	p := newPlan(clusters...)
 	p.Revision = revision
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +266,7 @@ func underWay(t *testing.T, revision int64) Record {
 	t.Helper()
 	p := newPlan("a")
 	p.Revision, p.Rollout = revision, &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: at, Replicas: 2}
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}

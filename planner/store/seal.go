@@ -21,7 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 // ErrForeign says that a plan which matches its digest was written by nobody who has the key: a forgery, a backup of
@@ -78,7 +80,7 @@ func (s *seal) holds(name string, text []byte, mac string) bool {
 
 // secretPatch fills the key in, for the Secret as it was read and no other.
 type secretPatch struct {
-	Metadata plan.PatchMeta    `json:"metadata"`
+	Metadata patchable.Meta    `json:"metadata"`
 	Data     map[string][]byte `json:"data"`
 }
 
@@ -182,7 +184,8 @@ func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, erro
 	} else if _, err := rand.Read(next.key); err != nil {
 		return nil, fmt.Errorf("making the plan's key: %w", err)
 	}
-	meta := plan.PatchMeta{UID: secret.UID, ResourceVersion: secret.ResourceVersion, ManagedFields: plan.FewManagers(secret.ManagedFields)}
+	meta := patchable.Meta{UID: secret.UID, ResourceVersion: secret.ResourceVersion,
+		ManagedFields: patchable.FewManagers(secret.ManagedFields)}
 	patch, err := json.Marshal(secretPatch{meta, map[string][]byte{keyOfSecret: next.key}})
 	if err != nil {
 		return nil, fmt.Errorf("making the plan's key: %w", err)
@@ -211,8 +214,8 @@ func (s *Store) partName(key string) string {
 }
 
 // Judge reads the plan ConfigMap, and takes no plan out of it that this installation's planners did not write.
-func (s *Store) Judge(cm *corev1.ConfigMap) plan.Document {
-	d := plan.ParseDocument(cm.Data, cm.Annotations)
+func (s *Store) Judge(cm *corev1.ConfigMap) configmap.Document {
+	d := configmap.Parse(cm.Data, cm.Annotations)
 	if d.Plan == nil || !s.judges() {
 		return d
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // A MAC holds for the text, the name and the Secret that it was made for, and for no other.
@@ -193,7 +194,7 @@ func TestTwoPlannersMakeOneKey(t *testing.T) {
 // A Store that was not unsealed believes nothing, whoever wrote it.
 func TestNothingIsBelievedBeforeTheKeyIsKnown(t *testing.T) {
 	s, _ := keyed(keySecret("1", nil))
-	text, err := plan.Encode(plan.Plan{Revision: 1, MaxReplicas: 1, Target: plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "a"}})
+	text, err := codec.Encode(plan.Plan{Revision: 1, MaxReplicas: 1, Target: plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}

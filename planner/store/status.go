@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
-	"ballast/planner/plan"
+	"ballast/planner/patchable"
 	"ballast/planner/status"
 )
 
@@ -28,7 +28,7 @@ func (s *Store) WriteStatus(ctx context.Context, now status.Status) error {
 	err = s.patchStatus(ctx, cm, c)
 	if err != nil && !apierrors.IsNotFound(err) {
 		if stands, _ := s.get(ctx, cm.Name); stands != nil {
-			c.Metadata.ManagedFields = plan.FewManagers(stands.ManagedFields)
+			c.Metadata.ManagedFields = patchable.FewManagers(stands.ManagedFields)
 			err = s.patchStatus(ctx, cm, c.withoutBytes(stands))
 		}
 	}

@@ -21,7 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 )
 
 // FieldManager is the name under which the planner's writes stand in managedFields.
@@ -60,7 +64,7 @@ func New(o Options) *Store { return &Store{Options: o} }
 
 // Snapshot is the plan ConfigMap at one moment. The zero value is one that does not exist.
 type Snapshot struct {
-	Document plan.Document
+	Document configmap.Document
 	Meta     Meta // of the plan, as its annotations say
 	object   *corev1.ConfigMap
 	words    *words // to put back where there is no object
@@ -123,11 +127,11 @@ func (s *Store) snapshotOf(cm *corev1.ConfigMap) Snapshot {
 }
 
 // Claimed is what the ConfigMap says of itself, whoever wrote it.
-func (s Snapshot) Claimed() plan.Document {
+func (s Snapshot) Claimed() configmap.Document {
 	if s.object == nil {
-		return plan.Document{}
+		return configmap.Document{}
 	}
-	return plan.ParseDocument(s.object.Data, s.object.Annotations)
+	return configmap.Parse(s.object.Data, s.object.Annotations)
 }
 
 // WritePlan writes the next plan over the snapshot it was decided on, at a revision above every one that the snapshot
@@ -140,12 +144,12 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 		return base, nil
 	}
 	next.Revision = min(base.newest(floor), plan.MaxRevision-1) + 1 // at the end of all revisions they stand still, and plans do not
-	text, err := plan.Encode(next)
+	text, err := codec.Encode(next)
 	if err != nil {
 		return base, err
 	}
 	c := change{
-		Metadata: plan.PatchMeta{Annotations: s.annotations(next, text, m)},
+		Metadata: patchable.Meta{Annotations: s.annotations(next, text, m)},
 		Data:     map[string]*string{plan.KeyPlan: &text},
 		// A key stands in data or in binaryData: what somebody put there would keep the plan out for good.
 		BinaryData: map[string]*[]byte{plan.KeyPlan: nil},
@@ -165,7 +169,7 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 
 // Annotate writes annotations beside the plan, over the snapshot; nil takes one away.
 func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*string) (Snapshot, error) {
-	cm, err := s.put(ctx, s.Plan, base.object, change{Metadata: plan.PatchMeta{Annotations: set}})
+	cm, err := s.put(ctx, s.Plan, base.object, change{Metadata: patchable.Meta{Annotations: set}})
 	if err != nil {
 		return base, err
 	}
@@ -180,7 +184,7 @@ func (s *Store) Patchable(ctx context.Context, base Snapshot) (Snapshot, error) 
 	}
 	clean := change{}.withoutBytes(base.object)
 	texts := len(clean.Data)+len(clean.Metadata.Annotations) == 0
-	if texts && !plan.Unpatchable(base.object.ManagedFields) {
+	if texts && !patchable.Unpatchable(base.object.ManagedFields) {
 		return base, nil
 	}
 	return s.Annotate(ctx, base, nil)
@@ -201,7 +205,7 @@ func (s Snapshot) newest(floor int64) int64 {
 		return max(newest, p.Revision)
 	}
 	most := newest + maxJump
-	if p, err := plan.Decode(s.object.Data[plan.KeyPlan]); err == nil && p.Revision <= most {
+	if p, err := codec.Decode(s.object.Data[plan.KeyPlan]); err == nil && p.Revision <= most {
 		newest = max(newest, p.Revision)
 	}
 	annotated, err := strconv.ParseInt(s.object.Annotations[plan.AnnotationRevision], 10, 64)
@@ -236,7 +240,7 @@ func (s *Store) annotations(p plan.Plan, text string, m Meta) map[string]*string
 // change is a strategic merge patch of a ConfigMap: what it does not name stays, and nil takes a key away. A merge patch, or a JSON patch,
 // would go by JSON, which makes three bytes of each that is no text: who brought some 100 KB of those would keep every write away.
 type change struct {
-	Metadata   plan.PatchMeta     `json:"metadata"`
+	Metadata   patchable.Meta     `json:"metadata"`
 	Data       map[string]*string `json:"data,omitempty"`
 	BinaryData map[string]*[]byte `json:"binaryData,omitempty"`
 }
@@ -280,7 +284,7 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 // over patches the ConfigMap as it was read.
 func (s *Store) over(ctx context.Context, base *corev1.ConfigMap, c change) (*corev1.ConfigMap, error) {
 	c.Metadata.UID, c.Metadata.ResourceVersion = base.UID, base.ResourceVersion
-	c.Metadata.ManagedFields = plan.FewManagers(base.ManagedFields)
+	c.Metadata.ManagedFields = patchable.FewManagers(base.ManagedFields)
 	patch, err := json.Marshal(c.withoutBytes(base))
 	if err != nil {
 		return nil, err
@@ -292,7 +296,7 @@ func (s *Store) over(ctx context.Context, base *corev1.ConfigMap, c change) (*co
 // withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word in beside it.
 func (c change) withoutBytes(base *corev1.ConfigMap) change {
 	data := maps.Clone(base.Data)
-	if len(data[plan.KeyPins]) <= plan.MaxPinsBytes {
+	if len(data[plan.KeyPins]) <= people.MaxPinsBytes {
 		delete(data, plan.KeyPins) // people's, and told as what cannot be read
 	}
 	c.Data, c.Metadata.Annotations = withoutBytes(c.Data, data), withoutBytes(c.Metadata.Annotations, base.Annotations)

@@ -12,7 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/gz"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 )
 
 // PartWords is the history's part that keeps what people wrote beside the plan.
@@ -50,7 +53,7 @@ func Words(cm *corev1.ConfigMap) ([]byte, error) {
 			w.Annotations[name] = value
 		}
 	}
-	if pins := cm.Data[plan.KeyPins]; len(pins) <= plan.MaxPinsBytes {
+	if pins := cm.Data[plan.KeyPins]; len(pins) <= people.MaxPinsBytes {
 		w.Pins = pins
 	}
 	if w.Pins == "" && len(w.Annotations) == 0 {
@@ -78,7 +81,7 @@ func (s Snapshot) WithWords(part []byte) (Snapshot, error) {
 		return s, nil
 	}
 	s.words = &w
-	s.Document = plan.ParseDocument(w.data(), w.Annotations)
+	s.Document = configmap.Parse(w.data(), w.Annotations)
 	return s, nil
 }
 
@@ -92,7 +95,7 @@ func (s *Store) ForgetWords(ctx context.Context) error {
 	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.History}, cm); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	patch, err := json.Marshal(change{Metadata: plan.PatchMeta{ManagedFields: plan.FewManagers(cm.ManagedFields)},
+	patch, err := json.Marshal(change{Metadata: patchable.Meta{ManagedFields: patchable.FewManagers(cm.ManagedFields)},
 		BinaryData: map[string]*[]byte{PartWords: nil}})
 	if err != nil {
 		return fmt.Errorf("encoding the patch of ConfigMap %q: %w", s.History, err)

@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // back is what a plan ConfigMap that was deleted is made anew with.
@@ -28,7 +30,7 @@ func back(t interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := change{Metadata: plan.PatchMeta{Annotations: map[string]*string{}}, Data: map[string]*string{}}
+	c := change{Metadata: patchable.Meta{Annotations: map[string]*string{}}, Data: map[string]*string{}}
 	if s.Restores() {
 		s.words.into(&c)
 	}
@@ -67,7 +69,7 @@ func TestWordsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, pins := range map[string]string{
-		"too long": strings.Repeat("#", plan.MaxPinsBytes+1),
+		"too long": strings.Repeat("#", people.MaxPinsBytes+1),
 		"noise":    "#" + base64.StdEncoding.EncodeToString(noise[:180<<10]),
 	} {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plan.AnnotationPaused: "true", plan.AnnotationCordon: strings.Repeat("x", plan.MaxNoteBytes+1)}},

@@ -23,6 +23,8 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 	"ballast/planner/poll"
 	"ballast/planner/rollout"
 	"ballast/planner/sim"
@@ -171,7 +173,7 @@ func TestWhateverACycleSaysIsHarmless(t *testing.T) {
 			return discover.Secret{Name: name, Cluster: text.Draw(t, "cluster"), Server: server, Shard: discover.ParseShard([]byte(shard)), HasData: true}
 		}
 		in := input.Inputs{Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secretOf("a", "0"), secretOf("b", "1")}},
-			Pins: plan.Pins{text.Draw(t, "pin"): 3}, PinProblems: []plan.PinProblem{{Line: 1, Name: text.Draw(t, "bad pin"), Message: "x"}},
+			Pins: plan.Pins{text.Draw(t, "pin"): 3}, PinProblems: []people.PinProblem{{Line: 1, Name: text.Draw(t, "bad pin"), Message: "x"}},
 			Cordon: text.Draw(t, "cordon"), Tripped: text.Draw(t, "tripped"), Rollback: &input.Rollback{Revision: 3, Problem: text.Draw(t, "rollback")},
 			Workload: discover.Workload{Kind: plan.StatefulSet, Name: text.Draw(t, "workload"), Replicas: 2},
 			Fetched:  []poll.Fetched{{Metric: "apps", Err: text.Draw(t, "metric"), Warnings: []string{text.Draw(t, "warning")}}},
@@ -194,7 +196,7 @@ func TestWhateverACycleSaysIsHarmless(t *testing.T) {
 }
 
 func TestAPinThatCannotBeReadIsAProblem(t *testing.T) {
-	doc := plan.ParseDocument(map[string]string{plan.KeyPins: "a: 1\n---\nb: 2\n"}, nil)
+	doc := configmap.Parse(map[string]string{plan.KeyPins: "a: 1\n---\nb: 2\n"}, nil)
 	out := cycle.Run(input.Inputs{Config: config.Default(), PinProblems: doc.PinProblems, Pins: doc.Pins,
 		Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{{Name: "a", Cluster: "a", Server: "https://a", HasData: true}}}})
 	for _, p := range out.Problems {

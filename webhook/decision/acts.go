@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 	"ballast/planner/printable"
 	"ballast/webhook/objects"
 	"ballast/webhook/steering"
@@ -19,8 +20,8 @@ func acts(object, old objects.Plan) (asked, taken []Field) {
 	if object.Pins == old.Pins {
 		return asked, taken
 	}
-	was, _ := plan.ParsePins(old.Pins, 0)
-	is, _ := plan.ParsePins(object.Pins, 0)
+	was, _ := people.ParsePins(old.Pins, 0)
+	is, _ := people.ParsePins(object.Pins, 0)
 	pins := changedPins(was, is, nil)
 	return append(asked, pins...), append(taken, pins...)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 	"ballast/webhook/inforce"
 	"ballast/webhook/objects"
 	"ballast/webhook/steering"
@@ -120,7 +121,7 @@ func replica(s *inforce.State, name string, object, old objects.Secret) (int, pl
 func annotatedPin(s *inforce.State, text string) (int, bool) {
 	p := s.View.Plan
 	pin, ok := plan.ParsePin(text)
-	if !ok || plan.BadPin(pin, p.MaxReplicas) != "" {
+	if !ok || people.BadPin(pin, p.MaxReplicas) != "" {
 		return 0, false
 	}
 	return pin, s.View.PinHolds(pin)

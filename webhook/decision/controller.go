@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 	"ballast/planner/printable"
 	"ballast/webhook/inforce"
 	"ballast/webhook/objects"
@@ -94,7 +95,7 @@ func (v *Verdict) holdContainer(s *inforce.State, r Request, object, old objects
 		return
 	}
 	if at < 0 {
-		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", plan.ControllerCommand, plan.EnvReplicas))
+		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", podspec.ControllerCommand, plan.EnvReplicas))
 		return
 	}
 	c := object.Containers[at]

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/webhook/fixture"
 	"ballast/webhook/inforce"
 )
@@ -43,7 +44,7 @@ func shardIs(value string) []Field { return []Field{{"shard", value}} }
 
 func encode(t testing.TB, p plan.Plan) string {
 	t.Helper()
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}

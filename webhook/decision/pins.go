@@ -7,6 +7,7 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 	"ballast/planner/printable"
 )
 
@@ -23,8 +24,8 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 	if p != nil {
 		limit = p.MaxReplicas
 	}
-	was, oldProblems := plan.ParsePins(before, limit)
-	is, newProblems := plan.ParsePins(after, limit)
+	was, oldProblems := people.ParsePins(before, limit)
+	is, newProblems := people.ParsePins(after, limit)
 	stood := mistakes(before, oldProblems)
 	lines := linesOf(after)
 	for _, problem := range newProblems {
@@ -42,8 +43,8 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 }
 
 // asWritten is the value that a problem is about, as it stands; empty where it is no scalar, or the name was cut.
-func asWritten(pins string, problem plan.PinProblem) string {
-	if problem.Name == "" || len(pins) > plan.MaxPinsBytes {
+func asWritten(pins string, problem people.PinProblem) string {
+	if problem.Name == "" || len(pins) > people.MaxPinsBytes {
 		return ""
 	}
 	var doc yamlnode.Node
@@ -64,7 +65,7 @@ func asWritten(pins string, problem plan.PinProblem) string {
 type mistake struct{ name, message, line string }
 
 // mistakes are those of a text.
-func mistakes(text string, problems []plan.PinProblem) map[mistake]bool {
+func mistakes(text string, problems []people.PinProblem) map[mistake]bool {
 	found, lines := map[mistake]bool{}, linesOf(text)
 	for _, p := range problems {
 		found[mistake{p.Name, p.Message, line(lines, p.Line)}] = true
@@ -74,7 +75,7 @@ func mistakes(text string, problems []plan.PinProblem) map[mistake]bool {
 
 // linesOf are the lines of pins that are read at all.
 func linesOf(text string) []string {
-	if len(text) > plan.MaxPinsBytes {
+	if len(text) > people.MaxPinsBytes {
 		return nil
 	}
 	return strings.Split(text, "\n")
@@ -109,7 +110,7 @@ func (v *Verdict) warnUnknown(p *plan.Plan, was, is plan.Pins) {
 			names = sortedKeys(p.Clusters)
 		}
 		said := fmt.Sprintf("ballast: pin %s: no such cluster in the plan yet", printable.Name(name))
-		if near := plan.Nearest(name, names); near != "" {
+		if near := people.Nearest(name, names); near != "" {
 			v.warn(said+"; did you mean "+near+"?", "ballast: a pin names no cluster of the plan; did you mean "+near+"?", said)
 			continue
 		}

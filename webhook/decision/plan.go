@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
+	"ballast/planner/plan/people"
 	"ballast/planner/printable"
 	"ballast/webhook/inforce"
 	"ballast/webhook/objects"
@@ -103,7 +105,7 @@ func (v *Verdict) readEdit(object objects.Plan, stored *inforce.Stored) plan.Pin
 		v.warn(kept + "this is a backup; the planner goes on from there")
 		return nil
 	}
-	edited, err := plan.DecodeStrict(object.Plan)
+	edited, err := codec.DecodeStrict(object.Plan)
 	if err != nil {
 		v.warn(kept + "what was written is no plan; write pins into data.pins")
 		return nil
@@ -149,14 +151,14 @@ func editedRows(edited plan.Plan, stored *plan.Plan) (plan.Pins, int) {
 func (v *Verdict) addRows(pins string, rows plan.Pins, stored *inforce.Stored) string {
 	most := stored.Plan.MaxReplicas
 	for _, name := range sortedKeys(rows) {
-		if why := plan.BadPin(rows[name], most); why != "" {
+		if why := people.BadPin(rows[name], most); why != "" {
 			v.Reason, v.Enforced, v.Warnings = plan.PinRefused, nil, nil
 			v.Requested = []Field{{"clusters." + printable.Name(name), printable.Count(strconv.Itoa(rows[name]))}}
 			v.Denied = "ballast: row " + printable.Name(name) + ": " + why
 			return pins
 		}
 	}
-	added, err := plan.AddPins(pins, rows)
+	added, err := people.AddPins(pins, rows)
 	if err != nil {
 		v.warn("ballast: the edited rows did not become pins, because data.pins cannot be read; mend it first")
 		return pins
@@ -259,7 +261,7 @@ func stored(s *inforce.State, old objects.Plan) *inforce.Stored {
 	if !old.Whole() {
 		return nil
 	}
-	p, err := plan.Decode(old.Plan)
+	p, err := codec.Decode(old.Plan)
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 	"ballast/webhook/inforce"
 	"ballast/webhook/objects"
 )
@@ -31,7 +32,7 @@ func Pod(s *inforce.State, r Request, object objects.Pod) Verdict {
 	at := objects.FindController(object.Containers, p.Target.Container)
 	if object.Overfull || at < 0 {
 		v.Reason = plan.Unmanaged
-		v.warn(fmt.Sprintf("ballast: no container is found that runs %s, so the pod keeps its template's size", plan.ControllerCommand))
+		v.warn(fmt.Sprintf("ballast: no container is found that runs %s, so the pod keeps its template's size", podspec.ControllerCommand))
 		return v
 	}
 	v.holdSize(s, object, at, size)

@@ -12,6 +12,8 @@ import (
 
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 )
 
 // State is the plan as one decision sees it. It never changes once made; a nil State knows no plan.
@@ -99,7 +101,7 @@ func (s *State) Next(data, annotations map[string]string) *State {
 	case s.Kept != nil:
 		// The last good one, of a ConfigMap too that was deleted and made anew: the planner writes it there. Pins count
 		// whatever became of the plan: they are people's.
-		pins, _ := plan.ParsePins(data[plan.KeyPins], s.Kept.Plan.MaxReplicas)
+		pins, _ := people.ParsePins(data[plan.KeyPins], s.Kept.Plan.MaxReplicas)
 		view, stale = plan.NewView(*s.Kept.Plan, pins), true
 	default:
 		stale = doc.Plan != nil || doc.PlanErr != nil
@@ -117,13 +119,13 @@ func (s *State) trusts(planner string) bool {
 }
 
 // parse reads the ConfigMap. A plan that was read before is not read again: a changed pin costs the pins.
-func (s *State) parse(data, annotations map[string]string) plan.Document {
+func (s *State) parse(data, annotations map[string]string) configmap.Document {
 	if s.Kept == nil || s.Kept.Text != data[plan.KeyPlan] || s.Kept.Annotations[plan.AnnotationDigest] != annotations[plan.AnnotationDigest] {
-		return plan.ParseDocument(data, annotations)
+		return configmap.Parse(data, annotations)
 	}
-	doc := plan.ParseDocument(nil, annotations)
+	doc := configmap.Parse(nil, annotations)
 	doc.Plan = s.Kept.Plan
-	doc.Pins, doc.PinProblems = plan.ParsePins(data[plan.KeyPins], doc.Plan.MaxReplicas)
+	doc.Pins, doc.PinProblems = people.ParsePins(data[plan.KeyPins], doc.Plan.MaxReplicas)
 	return doc
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // fleet is the plan of the matrix: the clusters c-00 to c-99 on replica 3 of 4.
@@ -40,7 +41,7 @@ func fleetOf(n int, revision int64) plan.Plan {
 // document is a plan ConfigMap as the planner writes it.
 func document(t testing.TB, p plan.Plan, pins string) *unstructured.Unstructured {
 	t.Helper()
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}

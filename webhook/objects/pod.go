@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 	"ballast/webhook/rawjson"
 )
 
@@ -121,7 +122,7 @@ func (p *Pod) Ordinal(t plan.Target) (int, bool) {
 }
 
 // Size is what the pod asks for, the controller's container at that place.
-func (p *Pod) Size(at int) plan.PodSize {
+func (p *Pod) Size(at int) podspec.Size {
 	var controller plan.Resources
 	var others []plan.Resources
 	for i, c := range slices.Concat(p.Containers, p.Initialising) {
@@ -132,5 +133,5 @@ func (p *Pod) Size(at int) plan.PodSize {
 		}
 		others = append(others, asks)
 	}
-	return plan.NewPodSize(controller, others, p.Whole)
+	return podspec.NewSize(controller, others, p.Whole)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 	"ballast/webhook/rawjson"
 )
 
@@ -250,12 +251,12 @@ func decodeQuantities(section rawjson.Node) (map[string]string, error) {
 	return values, nil
 }
 
-// FindController is the place of the application-controller's container by plan.FindController, as the planner finds it;
+// FindController is the place of the application-controller's container by podspec.FindController, as the planner finds it;
 // -1 where none is.
 func FindController(containers []Container, name string) int {
-	signs := make([]plan.ContainerSigns, len(containers))
+	signs := make([]podspec.ContainerSigns, len(containers))
 	for i, c := range containers {
-		signs[i] = plan.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args), HasEnv: len(c.Env) > 0}
+		signs[i] = podspec.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args), HasEnv: len(c.Env) > 0}
 	}
-	return plan.FindController(signs, name)
+	return podspec.FindController(signs, name)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 	"ballast/planner/printable"
 )
 
@@ -79,7 +80,7 @@ func nearest(name string, names []string) string {
 			return n
 		}
 	}
-	return plan.Nearest(lower, names)
+	return people.Nearest(lower, names)
 }
 
 // quoted shows a person what was read, in quotes and in ASCII, where it is a word that is printed as it stands: people paste

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 	"ballast/planner/printable"
 )
 
@@ -27,12 +29,12 @@ type meaning struct {
 // onPlan are those of the plan ConfigMap, by name.
 func onPlan() []annotation {
 	return []annotation{
-		{bare(plan.AnnotationAcceptDiscovery), readCount(plan.MaxAccepted), `is passed over; write the number of clusters, as in "12"`},
+		{bare(plan.AnnotationAcceptDiscovery), readCount(people.MaxAccepted), `is passed over; write the number of clusters, as in "12"`},
 		{bare(plan.AnnotationCordon), readCordons, `is not all read; write replica=time: "3=2026-11-20T17:00:00Z"`},
 		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to open the break-glass`},
 		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
 		{bare(plan.AnnotationRebase), readRebase, `is passed over; write "true" to have loads measured anew, "undo" for what was before`},
-		{bare(plan.AnnotationRollback), readCount(plan.MaxRollback), `is no revision; write a number: ballast rollback lists them`},
+		{bare(plan.AnnotationRollback), readCount(people.MaxRollback), `is no revision; write a number: ballast rollback lists them`},
 		{bare(plan.AnnotationTripped), readSet, ""},
 	}
 }
@@ -60,10 +62,10 @@ func bare(annotation string) string { return strings.TrimPrefix(annotation, plan
 
 // readRebase is what is to become of the references.
 func readRebase(value string) meaning {
-	if value == string(plan.RebaseBack) {
+	if value == string(configmap.RebaseBack) {
 		return meaning{value, value, false}
 	}
-	return readWord(string(plan.RebaseAnew), "false")(value)
+	return readWord(string(configmap.RebaseAnew), "false")(value)
 }
 
 // readWord takes one word, to the letter. The other one says what an absent annotation does, and is no mistake.
@@ -87,7 +89,7 @@ func readCount(most int64) func(string) meaning {
 		if value == "" {
 			return meaning{}
 		}
-		n, ok := plan.ParseAsked(value, most)
+		n, ok := people.ParseAsked(value, most)
 		if !ok {
 			return meaning{printable.Count(value), "", true}
 		}
@@ -105,7 +107,7 @@ func readPin(maxReplicas int) func(string) meaning {
 			return meaning{}
 		case !ok:
 			return meaning{printable.Invalid, "", true}
-		case plan.BadPin(n, maxReplicas) != "":
+		case people.BadPin(n, maxReplicas) != "":
 			return meaning{printable.Count(value), "", true}
 		}
 		return meaning{value, value, false}
@@ -118,7 +120,7 @@ const maxAuditCordons = 20
 // readCordons takes replicas to empty, each until a time, as the planner does. It prints the replicas. An entry that
 // cannot be does not keep the others from being read.
 func readCordons(value string) meaning {
-	cordons, err := plan.ParseCordons(value)
+	cordons, err := people.ParseCordons(value)
 	replicas := make([]int, len(cordons))
 	for i, c := range cordons {
 		replicas[i] = c.Replica

@@ -18,6 +18,7 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/ending"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 // patience is how long somebody at a prompt waits. What takes longer is not offered.
@@ -128,7 +129,7 @@ func read(ctx context.Context, cmd *cobra.Command) *plan.Plan {
 	if err != nil {
 		return nil
 	}
-	return plan.ParseDocument(cm.Data, cm.Annotations).Plan
+	return configmap.Parse(cm.Data, cm.Annotations).Plan
 }
 
 // connected is the command's own way to an API server, by the flags that were typed so far.

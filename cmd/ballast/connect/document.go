@@ -10,20 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
-	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 // ReadDocument reads the plan ConfigMap; without one, or without the right to read it, there is no plan.
-func ReadDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig) (plan.Document, error) {
+func ReadDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig) (configmap.Document, error) {
 	var cm corev1.ConfigMap
 	err := c.Get(ctx, client.ObjectKey{Namespace: cfg.Target.Namespace, Name: cfg.Plan.ConfigMap}, &cm)
 	switch {
 	case apierrors.IsNotFound(err):
-		return plan.Document{}, nil
+		return configmap.Document{}, nil
 	case err != nil:
-		return plan.Document{}, fmt.Errorf("reading ConfigMap %q in %q: %w", cfg.Plan.ConfigMap, cfg.Target.Namespace, err)
+		return configmap.Document{}, fmt.Errorf("reading ConfigMap %q in %q: %w", cfg.Plan.ConfigMap, cfg.Target.Namespace, err)
 	}
-	return plan.ParseDocument(cm.Data, cm.Annotations), nil
+	return configmap.Parse(cm.Data, cm.Annotations), nil
 }
 
 // ExplainDenied says which rights reading a fleet takes.

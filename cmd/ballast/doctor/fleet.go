@@ -19,6 +19,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // checkSecrets tells the discovery's problems, one line for each kind.
@@ -245,12 +246,12 @@ func (s *seen) mayNot(verb, resource string) string {
 }
 
 func (s *seen) checkSize() []Finding {
-	room := plan.Room(s.out.Next)
-	if room < plan.MaxBytes/10 {
+	room := codec.Room(s.out.Next)
+	if room < codec.MaxBytes/10 {
 		return warn(fmt.Sprintf("the plan of %s leaves %d KiB of %d", say.Plural(len(s.out.Next.Clusters), "cluster"), max(room, 0)>>10,
-			plan.MaxBytes>>10),
+			codec.MaxBytes>>10),
 			"shorter names of cluster Secrets, the longest first: "+s.kubectl("get secrets -l "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster+
 				" -o name | awk '{print length, $0}' | sort -rn | head", nil)+"; or a second Argo CD")
 	}
-	return ok("%s leave %d KiB of %d", say.Plural(len(s.out.Next.Clusters), "cluster"), room>>10, plan.MaxBytes>>10)
+	return ok("%s leave %d KiB of %d", say.Plural(len(s.out.Next.Clusters), "cluster"), room>>10, codec.MaxBytes>>10)
 }

@@ -13,7 +13,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/discover/workload"
 	"ballast/planner/ownership/podlist"
-	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 // podTemplate is the workload's.
@@ -47,7 +47,7 @@ func (t podTemplate) restarts() (names []string) {
 }
 
 // size is what a pod of the template asks for.
-func (t podTemplate) size() plan.PodSize {
+func (t podTemplate) size() podspec.Size {
 	return podlist.PodSize(&corev1.Pod{Spec: t.spec}, t.controller())
 }
 

@@ -15,6 +15,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 type options struct {
@@ -143,7 +144,7 @@ func (o *options) begin(ctx context.Context, m *steer.PlanMap, replica int, note
 	if !o.dryRun {
 		state, written, err = m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
 			cordons, err := o.cordon(now, replica)
-			text := plan.FormatCordons(cordons)
+			text := people.FormatCordons(cordons)
 			return steer.Edits{plan.AnnotationCordon: &text}, err
 		})
 		if err != nil {
@@ -160,7 +161,7 @@ func (o *options) begin(ctx context.Context, m *steer.PlanMap, replica int, note
 }
 
 // cordon is the cordons as they will stand: those that are not over, and this replica's. It refuses what cannot be.
-func (o *options) cordon(s steer.State, replica int) ([]plan.Cordon, error) {
+func (o *options) cordon(s steer.State, replica int) ([]people.Cordon, error) {
 	p, err := s.NeedEnforce()
 	if err != nil {
 		return nil, err
@@ -173,14 +174,14 @@ func (o *options) cordon(s steer.State, replica int) ([]plan.Cordon, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(cordons, func(c plan.Cordon) bool { return c.Replica == replica })
+	at := slices.IndexFunc(cordons, func(c people.Cordon) bool { return c.Replica == replica })
 	switch {
 	case at < 0:
-		cordons = append(cordons, plan.Cordon{Replica: replica, Until: o.until})
+		cordons = append(cordons, people.Cordon{Replica: replica, Until: o.until})
 	case o.keepSet:
 		cordons[at].Until = o.until
 	}
-	closed := plan.Cordoned(cordons, o.Now())
+	closed := people.Cordoned(cordons, o.Now())
 	if open := n - len(slices.DeleteFunc(closed, func(r int) bool { return r >= n })); open < 1 {
 		return nil, fmt.Errorf("REPLICA: %d is the last one that is not cordoned, and its clusters would have nowhere to go: "+
 			"end another one's first (ballast evacuate lists them), or raise partition.minReplicas", replica)
@@ -203,11 +204,11 @@ func (o *options) end(ctx context.Context, m *steer.PlanMap, replica int, out io
 		if err != nil {
 			return nil, err
 		}
-		kept := slices.DeleteFunc(slices.Clone(cordons), func(c plan.Cordon) bool { return c.Replica == replica })
+		kept := slices.DeleteFunc(slices.Clone(cordons), func(c people.Cordon) bool { return c.Replica == replica })
 		if len(kept) == len(cordons) {
 			return nil, nil
 		}
-		text := plan.FormatCordons(kept)
+		text := people.FormatCordons(kept)
 		if text == "" {
 			return steer.Edits{plan.AnnotationCordon: nil}, nil
 		}

@@ -17,6 +17,8 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 )
 
 // evacuator is the command's options at noon, as `ballast evacuate N --for 2h` has them where the flag is given.
@@ -119,7 +121,7 @@ func TestACordonKeepsTheOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := plan.FormatCordons(cordons); got != test.want {
+			if got := people.FormatCordons(cordons); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -263,7 +265,7 @@ func TestAPreviewEmptiesTheReplica(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, secrets := fixture.DrawFleet(t)
 		replica := rapid.IntRange(0, p.Replicas-1).Draw(t, "evacuated")
-		s := steer.State{Document: plan.Document{Plan: &p, Pins: secrets.Pins}}
+		s := steer.State{Document: configmap.Document{Plan: &p, Pins: secrets.Pins}}
 		o := evacuator(false)
 		cordons, err := o.cordon(s, replica)
 		if err != nil {

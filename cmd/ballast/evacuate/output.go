@@ -13,6 +13,7 @@ import (
 	"ballast/planner/cycle/preview"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // evacuation is what is to come of a cordon, as it looks now.
@@ -33,11 +34,11 @@ type evacuation struct {
 
 // evacuating previews what the planner would do with the replica's clusters, by its own judgement, but for present loads
 // and the capacity that it computes of them.
-func evacuating(s steer.State, secrets steer.Standing, cordons []plan.Cordon, replica int, now time.Time) evacuation {
+func evacuating(s steer.State, secrets steer.Standing, cordons []people.Cordon, replica int, now time.Time) evacuation {
 	p := *s.Plan
 	view := plan.NewView(p, secrets.Pins)
 	in := secrets.Inputs(s.Document, now)
-	in.Cordon = plan.FormatCordons(cordons)
+	in.Cordon = people.FormatCordons(cordons)
 	answer := preview.PreviewEvacuation(in)
 	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.Waits(), Moves: []cycle.Move{}, now: now, loads: map[string]string{}}
 	for _, c := range cordons {

@@ -16,6 +16,8 @@ import (
 	"ballast/planner/cycle/preview"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 	"ballast/planner/sharding"
 )
 
@@ -57,9 +59,9 @@ func HowEmpty(s steer.State, replica int, secrets steer.Standing, now time.Time)
 }
 
 // rowsLeft are the clusters that the plan has on the replica.
-func rowsLeft(doc plan.Document, view *plan.View, replica int, secrets steer.Standing, now time.Time) Emptying {
+func rowsLeft(doc configmap.Document, view *plan.View, replica int, secrets steer.Standing, now time.Time) Emptying {
 	in := secrets.Inputs(doc, now)
-	in.Cordon = plan.FormatCordons([]plan.Cordon{{Replica: replica, Until: now.Add(time.Hour)}})
+	in.Cordon = people.FormatCordons([]people.Cordon{{Replica: replica, Until: now.Add(time.Hour)}})
 	answer := preview.PreviewEvacuation(in)
 	stays := map[string]failover.NoteKind{}
 	for _, n := range answer.Notes {
@@ -272,7 +274,7 @@ func (o *options) stillCordoned(s steer.State, replica int, e Emptying) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(plan.Cordoned(cordons, o.Now()), replica) {
+	if !slices.Contains(people.Cordoned(cordons, o.Now()), replica) {
 		return fmt.Errorf("the cordon of replica %d was taken away or is over, with %s to go (%s)",
 			replica, say.Plural(len(e.Left), "cluster"), say.Listed(e.Left))
 	}

@@ -8,6 +8,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 func TestFreezeGolden(t *testing.T) {
@@ -29,7 +30,7 @@ func TestFreezeGolden(t *testing.T) {
 		}
 		return m
 	}
-	none := steer.State{Document: plan.Document{Paused: true}}
+	none := steer.State{Document: configmap.Document{Paused: true}}
 	for name, f := range map[string]frozen{
 		"frozen":                    frozenAs(fixture.StateWith(t, fixture.Steered(nil), "", alice), true),
 		"frozen-before":             frozenAs(fixture.StateWith(t, fixture.Steered(nil), "", map[string]string{plan.AnnotationPaused: "true"}), false),

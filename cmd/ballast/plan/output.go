@@ -26,6 +26,7 @@ import (
 	"ballast/planner/measure"
 	"ballast/planner/page"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/sharding"
 	"ballast/planner/size"
 )
@@ -394,7 +395,7 @@ func writePlanHTML(w io.Writer, in input.Inputs, out cycle.Outcome) error {
 func writePlanYAML(w io.Writer, out cycle.Outcome) error {
 	next := out.Next.Clone()
 	next.Revision = max(next.Revision, 1)
-	text, err := plan.Encode(next)
+	text, err := codec.Encode(next)
 	if err != nil {
 		return err
 	}

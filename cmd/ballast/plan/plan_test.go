@@ -19,6 +19,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 func TestPlanSaysWhatItWouldTake(t *testing.T) {
@@ -139,7 +140,7 @@ func TestThePlanDocumentGolden(t *testing.T) {
 		in := fixture.SeenCycle(t, name)
 		var text bytes.Buffer
 		fixture.MustDo(t, (&options{output: "yaml"}).write(&text, in, cycle.Run(in)))
-		if _, err := plan.Decode(text.String()); err != nil {
+		if _, err := codec.Decode(text.String()); err != nil {
 			t.Errorf("%s: it is no plan: %v", name, err)
 		}
 		all.WriteString("--- " + name + "\n" + text.String())

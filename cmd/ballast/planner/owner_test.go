@@ -39,6 +39,7 @@ import (
 	"ballast/e2e/site"
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -306,7 +307,7 @@ func TestNoTimeInTheLeaseKeepsPlannersFromLeading(t *testing.T) {
 			fixture.MustDo(t, err)
 			fixture.MustDo(t, owner.Update(t.Context(), *read))
 			fixture.MustDo(t, c.Get(t.Context(), client.ObjectKeyFromObject(lease), lease))
-			if plan.HoldsBeyondJSON(lease.ManagedFields) || plan.BeyondJSON(lease.Spec.RenewTime.Time) || plan.BeyondJSON(lease.Spec.AcquireTime.Time) {
+			if patchable.HoldsBeyondJSON(lease.ManagedFields) || patchable.BeyondJSON(lease.Spec.RenewTime.Time) || patchable.BeyondJSON(lease.Spec.AcquireTime.Time) {
 				t.Errorf("what it brought stands: %+v", lease)
 			}
 		})

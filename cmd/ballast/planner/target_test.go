@@ -15,6 +15,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/store"
 )
 
@@ -43,7 +44,7 @@ func TestAPlanOfNobodysChoosesNoTarget(t *testing.T) {
 			t.Errorf("it finds %+v, %v; want the %s", app.target, err, want)
 		}
 	}
-	forged, err := plan.Encode(of(plan.Deployment))
+	forged, err := codec.Encode(of(plan.Deployment))
 	fixture.MustDo(t, err)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-plan",
 		Annotations: map[string]string{plan.AnnotationDigest: plan.Digest(forged)}}, Data: map[string]string{plan.KeyPlan: forged}}

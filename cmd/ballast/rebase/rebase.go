@@ -13,6 +13,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 type options struct {
@@ -101,9 +102,9 @@ func (o *options) annotation() string {
 	case o.off:
 		return ""
 	case o.undo:
-		return string(plan.RebaseBack)
+		return string(configmap.RebaseBack)
 	}
-	return string(plan.RebaseAnew)
+	return string(configmap.RebaseAnew)
 }
 
 // rebased is what is asked of the planner, and by what it measures until it has done it.
@@ -115,7 +116,7 @@ type rebased struct {
 }
 
 func rebasedAs(s steer.State, changed bool) rebased {
-	r := rebased{Asked: s.Rebase != "", Undo: s.Rebase == plan.RebaseBack, Changed: changed}
+	r := rebased{Asked: s.Rebase != "", Undo: s.Rebase == configmap.RebaseBack, Changed: changed}
 	if s.Plan != nil {
 		r.References = s.Plan.References
 	}

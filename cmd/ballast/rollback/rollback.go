@@ -18,6 +18,7 @@ import (
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/store"
 )
 
@@ -114,7 +115,7 @@ func (o *options) kept(ctx context.Context, m *steer.PlanMap) ([]keptPlan, error
 	var list []keptPlan
 	for _, r := range h.Plans {
 		k := keptPlan{Revision: r.Revision, DecidedAt: r.Meta.DecidedAt, DecidedBy: say.OneLine(r.Meta.DecidedBy), Reason: say.OneLine(r.Meta.Reason)}
-		p, err := plan.Decode(r.Text)
+		p, err := codec.Decode(r.Text)
 		switch {
 		case err != nil:
 			k.Problem = say.OneLine(err.Error())

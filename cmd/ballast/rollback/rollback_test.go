@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/preview"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 func keptAs(p plan.Plan, revision int64, at time.Time, reason string) keptPlan {
@@ -28,7 +29,7 @@ func keptAs(p plan.Plan, revision int64, at time.Time, reason string) keptPlan {
 
 // backFrom is the way back from a plan in force.
 func backFrom(now plan.Plan, secrets steer.Standing, then plan.Plan) difference {
-	return wayBack(plan.Document{Plan: &now, Pins: secrets.Pins}, secrets, then, fixture.Noon)
+	return wayBack(configmap.Document{Plan: &now, Pins: secrets.Pins}, secrets, then, fixture.Noon)
 }
 
 // sizedAt is a plan whose replica 1 is of a size of its own.
@@ -192,7 +193,7 @@ func TestTheWayBackTellsWhoStays(t *testing.T) {
 	then.Revision = 14
 	now, secrets := twins()
 	secrets.Pins["lab"] = 2
-	doc := plan.Document{Plan: &now, Pins: secrets.Pins}
+	doc := configmap.Document{Plan: &now, Pins: secrets.Pins}
 	d := wayBack(doc, secrets, then, fixture.Noon)
 	if diff := cmp.Diff([][]string{{"lab"}, {"dev"}, nil}, [][]string{d.Pinned, d.Beside, d.Cordoned}); diff != "" {
 		t.Errorf("pinned, beside, cordoned (-want +got):\n%s", diff)

@@ -17,6 +17,7 @@ import (
 	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/size"
 )
 
@@ -46,7 +47,7 @@ type difference struct {
 }
 
 // wayBack says what would move, by the judgement of the planner and what people and Secrets say now.
-func wayBack(doc plan.Document, secrets steer.Standing, then plan.Plan, at time.Time) difference {
+func wayBack(doc configmap.Document, secrets steer.Standing, then plan.Plan, at time.Time) difference {
 	now := *doc.Plan
 	in := secrets.Inputs(doc, at)
 	in.Rollback = &input.Rollback{Revision: then.Revision, Plan: &then}

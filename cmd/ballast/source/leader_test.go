@@ -23,6 +23,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/status"
 	"ballast/planner/store"
 )
@@ -56,7 +57,7 @@ func leaves(t *testing.T, c client.Client, cfg config.PlannerConfig, m memory.Me
 // kept is a plan as the history keeps it.
 func kept(t *testing.T, p plan.Plan) store.Record {
 	t.Helper()
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	fixture.MustDo(t, err)
 	return store.Record{Revision: p.Revision, Text: text}
 }

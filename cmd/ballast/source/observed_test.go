@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/poll"
 	"ballast/planner/store"
 )
@@ -100,7 +101,7 @@ func TestARollbackIsOfThePlansThatAreKept(t *testing.T) {
 	in.Config.Mode = plan.Enforce
 	p := cycle.Run(in).Next.Clone()
 	p.Rollout, p.Revision = nil, 5
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	fixture.MustDo(t, err)
 	kept := []store.Record{{Revision: 5, Text: text}}
 	for asked, want := range map[string]string{"5": "", "4": "revision 4 is not kept any more; `ballast rollback` lists those that are",

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/conflicts"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 // TestALeaseOfTheYear10000IsShown: JSON has no time that is as late in UTC, and one write of the Lease would end
@@ -23,7 +24,7 @@ func TestALeaseOfTheYear10000IsShown(t *testing.T) {
 	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, AcquireTime: &late, RenewTime: &late}}
 	lease.Annotations = map[string]string{conflicts.AnnotationPlan: "other/plan"}
-	v := &observation{now: now, lease: lease, config: config.Default(), state: steer.State{Document: plan.Document{Plan: &plan.Plan{}}}}
+	v := &observation{now: now, lease: lease, config: config.Default(), state: steer.State{Document: configmap.Document{Plan: &plan.Plan{}}}}
 	var s overview.Overview
 	v.leads(&s)
 	if s.Owner == nil || !s.Owner.Since.Equal(now) || !s.Renewed.Equal(last) { // nobody took it later than it was seen

@@ -17,6 +17,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/status/overview"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/store"
 )
 
@@ -189,7 +190,7 @@ func kept(t *testing.T, w *fixture.World) *fixture.World {
 		p := w.Plan.Clone()
 		p.Revision = revision
 		change(&p)
-		text, err := plan.Encode(p)
+		text, err := codec.Encode(p)
 		fixture.MustDo(t, err)
 		return store.Record{Revision: revision, Text: text, Meta: meta}
 	}

@@ -32,6 +32,7 @@ import (
 	"ballast/planner/cycle/resize"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/planner/status"
 )
 
@@ -150,7 +151,7 @@ func unwellAndOrphaned(w *fixture.World) {
 	w.Said.Orphaned = []status.Fault{{Cluster: "prod-ap", Since: fixture.Noon.Add(-25 * time.Hour)}, {Cluster: "lab", Since: fixture.Noon.Add(-20 * time.Minute), Last: &two}}
 	w.Said.Doubled = []status.Fault{{Cluster: "prod-eu", Since: fixture.Noon.Add(-4 * time.Minute), Owners: []int{0, 2}}}
 	w.Said.Omitted = 7
-	w.Said.PutBack = &plan.PutBack{Webhook: "all", Since: fixture.Noon.Add(-26 * time.Hour), Users: []plan.UserWrites{
+	w.Said.PutBack = &probing.PutBack{Webhook: "all", Since: fixture.Noon.Add(-26 * time.Hour), Users: []probing.UserWrites{
 		{User: "alice", PutBack: 3, Refused: 1, Last: fixture.Noon.Add(-time.Hour)}, {User: "bob", PutBack: 1, Last: fixture.Noon.Add(-time.Hour)},
 		{User: "carol", Refused: 1, Last: fixture.Noon.Add(-time.Hour)}, {User: "dave", PutBack: 1, Last: fixture.Noon.Add(-time.Hour)}}}
 }

@@ -10,7 +10,9 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/ownership/podlist"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // overview makes what is shown of what was seen.
@@ -48,7 +50,7 @@ func (v *observation) leads(s *overview.Overview) {
 	}
 	s.Leader = *v.lease.Spec.HolderIdentity
 	if v.lease.Spec.RenewTime != nil {
-		s.Renewed = plan.WithinJSON(v.lease.Spec.RenewTime.Time)
+		s.Renewed = patchable.WithinJSON(v.lease.Spec.RenewTime.Time)
 	}
 	if v.state.Plan == nil {
 		return
@@ -66,7 +68,7 @@ func (v *observation) readAnnotations(s *overview.Overview) {
 	if doc.Paused {
 		s.PausedBy, s.PausedWhy = say.OneLine(notes[plan.AnnotationPausedBy]), say.OneLine(notes[plan.AnnotationPausedReason])
 	}
-	cordons, err := plan.ParseCordons(doc.Cordon)
+	cordons, err := people.ParseCordons(doc.Cordon)
 	if err != nil {
 		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}

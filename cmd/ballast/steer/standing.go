@@ -24,6 +24,7 @@ import (
 	"ballast/planner/discover/workload"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 // ReplicasAhead is the number of replicas that there are, or will be when the rollout under way has ended.
@@ -68,7 +69,7 @@ type Standing struct {
 }
 
 // Inputs are what the planner's own judgement takes to say what will be.
-func (s Standing) Inputs(doc plan.Document, now time.Time) input.Inputs {
+func (s Standing) Inputs(doc configmap.Document, now time.Time) input.Inputs {
 	in := input.Inputs{Now: now, Config: s.config, InForce: doc.Plan, Pins: s.Pins, BreakGlass: doc.BreakGlass, Cordon: doc.Cordon, Workload: s.workload}
 	if in.Pins == nil {
 		in.Pins = doc.Pins
@@ -92,13 +93,13 @@ func (s Standing) Inputs(doc plan.Document, now time.Time) input.Inputs {
 }
 
 // Stands reads what counts for moves. Without the right to read Secrets it goes by the plan alone, and notes that.
-func (m *PlanMap) Stands(ctx context.Context, doc plan.Document, notes io.Writer) (Standing, error) {
+func (m *PlanMap) Stands(ctx context.Context, doc configmap.Document, notes io.Writer) (Standing, error) {
 	s, _, err := m.readSecrets(ctx, doc, notes)
 	return s, err
 }
 
 // StandsWhere reads also where Argo CD has each cluster, which takes the workload. The document has a plan.
-func (m *PlanMap) StandsWhere(ctx context.Context, doc plan.Document, notes io.Writer) (Standing, error) {
+func (m *PlanMap) StandsWhere(ctx context.Context, doc configmap.Document, notes io.Writer) (Standing, error) {
 	s, all, err := m.readSecrets(ctx, doc, notes)
 	if err != nil || s.Unseen != "" {
 		return s, err
@@ -116,7 +117,7 @@ func (m *PlanMap) StandsWhere(ctx context.Context, doc plan.Document, notes io.W
 }
 
 // readSecrets reads all of Argo CD's cluster Secrets, and tells those that are ballast's.
-func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.Writer) (Standing, discover.Input, error) {
+func (m *PlanMap) readSecrets(ctx context.Context, doc configmap.Document, notes io.Writer) (Standing, discover.Input, error) {
 	argos, err := discover.Selector(config.Default().Discover.Selector)
 	if err != nil {
 		return Standing{}, discover.Input{}, err

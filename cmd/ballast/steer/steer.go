@@ -19,16 +19,19 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/say"
 	"ballast/planner/answer"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 )
 
 // Cordons are those that are not over.
-func (s State) Cordons(now time.Time) ([]plan.Cordon, error) {
-	cordons, err := plan.ParseCordons(s.Cordon)
+func (s State) Cordons(now time.Time) ([]people.Cordon, error) {
+	cordons, err := people.ParseCordons(s.Cordon)
 	if err != nil {
 		return nil, fmt.Errorf("annotation %s of the plan ConfigMap: %w\nmend it there, or take the annotation away", plan.AnnotationCordon, err)
 	}
-	return slices.DeleteFunc(cordons, func(c plan.Cordon) bool { return !c.Until.After(now) }), nil
+	return slices.DeleteFunc(cordons, func(c people.Cordon) bool { return !c.Until.After(now) }), nil
 }
 
 // Cordoned is a replica that people want empty.
@@ -114,7 +117,7 @@ type PlanMap struct {
 
 // State is the plan ConfigMap at one moment.
 type State struct {
-	plan.Document
+	configmap.Document
 	Annotations map[string]string
 	uid         types.UID
 	Version     string
@@ -152,8 +155,8 @@ func (s State) Waits() string {
 
 // StateOf reads the plan ConfigMap.
 func StateOf(cm *corev1.ConfigMap) State {
-	return State{Document: plan.ParseDocument(cm.Data, cm.Annotations), Annotations: cm.Annotations, uid: cm.UID, Version: cm.ResourceVersion,
-		managers: plan.FewManagers(cm.ManagedFields)}
+	return State{Document: configmap.Parse(cm.Data, cm.Annotations), Annotations: cm.Annotations, uid: cm.UID, Version: cm.ResourceVersion,
+		managers: patchable.FewManagers(cm.ManagedFields)}
 }
 
 // Read reads it as it stands.
@@ -214,7 +217,7 @@ func (e Edits) differ(annotations map[string]string) bool {
 }
 
 func (m *PlanMap) patch(ctx context.Context, base State, change Edits) (State, error) {
-	meta := plan.PatchMeta{UID: base.uid, ResourceVersion: base.Version, Annotations: change, ManagedFields: base.managers}
+	meta := patchable.Meta{UID: base.uid, ResourceVersion: base.Version, Annotations: change, ManagedFields: base.managers}
 	body, err := meta.MergePatch()
 	if err != nil {
 		return base, fmt.Errorf("encoding the annotations: %w", err)

@@ -6,6 +6,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 func TestWhatPeopleAskForWaitsForNothingButEnforcement(t *testing.T) {
@@ -27,7 +28,7 @@ func TestWhatPeopleAskForWaitsForNothingButEnforcement(t *testing.T) {
 
 func TestWhatNeedsAPlanSaysWhatIsMissing(t *testing.T) {
 	broken := fixture.StateWith(t, fixture.Steered(nil), "", nil)
-	broken.Plan, broken.PlanErr = nil, plan.ErrDigest
+	broken.Plan, broken.PlanErr = nil, configmap.ErrDigest
 	for want, s := range map[string]steer.State{
 		"": fixture.StateWith(t, fixture.Steered(nil), "", nil),
 		"the mode is Observe, in which nothing moves: set mode: Enforce in the planner's configuration":                                     fixture.StateWith(t, fixture.Steered(func(p *plan.Plan) { p.Mode = plan.Observe }), "", nil),

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/status"
 	"ballast/planner/store"
 )
@@ -39,7 +40,7 @@ func (o *options) onlyOwn(ctx context.Context, c client.Reader) error {
 
 // isPlan reports whether it is a plan, one that was damaged, or what people wrote for the first plan.
 func isPlan(cm *corev1.ConfigMap) bool {
-	if plan.ParseDocument(cm.Data, nil).Plan != nil {
+	if configmap.Parse(cm.Data, nil).Plan != nil {
 		return true
 	}
 	for name := range cm.Annotations {

@@ -20,6 +20,8 @@ import (
 	"ballast/planner/conflicts"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
 )
 
 // leads is for how long after its Lease was seen to be renewed last a planner is believed to be there: a rolling update of it
@@ -49,7 +51,7 @@ const thawWithin = 10 * time.Second
 const frozenFor = steer.FrozenByUninstall
 
 // underWay reports whether a rollout goes on that a planner will end.
-func (o *options) underWay(ctx context.Context, c client.Client, doc plan.Document, workload string) (bool, error) {
+func (o *options) underWay(ctx context.Context, c client.Client, doc configmap.Document, workload string) (bool, error) {
 	if doc.Plan == nil || doc.Plan.Rollout == nil {
 		return false, nil
 	}
@@ -126,9 +128,9 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 }
 
 // wishOf says what a person asked for that goes on under a freeze, move after move; empty: nothing.
-func (o *options) wishOf(doc plan.Document) string {
-	cordons, _ := plan.ParseCordons(doc.Cordon) // what cannot be read empties nothing
-	emptied := slices.ContainsFunc(cordons, func(c plan.Cordon) bool { return o.now().Before(c.Until) })
+func (o *options) wishOf(doc configmap.Document) string {
+	cordons, _ := people.ParseCordons(doc.Cordon) // what cannot be read empties nothing
+	emptied := slices.ContainsFunc(cordons, func(c people.Cordon) bool { return o.now().Before(c.Until) })
 	switch {
 	case doc.Rollback != "":
 		return "a rollback goes on, which no freeze ends: wait for it, or take it back with `ballast rollback --off`, and run uninstall again"
@@ -142,7 +144,7 @@ func (o *options) wishOf(doc plan.Document) string {
 // freeze keeps the planner from beginning anything after the rollout that ends. Who froze it meanwhile is not written over.
 func (o *options) freeze(ctx context.Context, c client.Client) error {
 	return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
-		if plan.ParseDocument(nil, cm.Annotations).Paused {
+		if configmap.Parse(nil, cm.Annotations).Paused {
 			return nil, nil
 		}
 		return map[string]*string{plan.AnnotationPaused: ptr.To("true"), plan.AnnotationPausedReason: ptr.To(frozenFor)}, nil

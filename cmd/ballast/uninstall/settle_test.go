@@ -26,6 +26,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/conflicts"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/store"
 )
 
@@ -43,10 +44,10 @@ func leading(t *testing.T, o *options, renewed time.Time, back int32) client.Cli
 		}
 		var cm corev1.ConfigMap
 		fixture.MustDo(t, c.Get(ctx, client.ObjectKeyFromObject(object), &cm))
-		p, err := plan.Decode(cm.Data[plan.KeyPlan])
+		p, err := codec.Decode(cm.Data[plan.KeyPlan])
 		fixture.MustDo(t, err)
 		p.Rollout, p.Replicas, p.Revision = nil, int(back), p.Revision+1
-		text, err := plan.Encode(p)
+		text, err := codec.Encode(p)
 		fixture.MustDo(t, err)
 		cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = text, plan.Digest(text)
 		fixture.MustDo(t, c.Update(ctx, &cm))
@@ -209,12 +210,12 @@ func holds(t *testing.T, c client.Client, name string, rollout *plan.Rollout) {
 	t.Helper()
 	var cm corev1.ConfigMap
 	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: name}, &cm))
-	p, err := plan.Decode(cm.Data[plan.KeyPlan])
+	p, err := codec.Decode(cm.Data[plan.KeyPlan])
 	fixture.MustDo(t, err)
 	if p.Rollout, p.Replicas = rollout, 4; rollout != nil {
 		p.Replicas, p.ControllerReplicas = rollout.From.Replicas, rollout.From.ControllerReplicas
 	}
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	fixture.MustDo(t, err)
 	cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = text, plan.Digest(text)
 	fixture.MustDo(t, c.Update(t.Context(), &cm))

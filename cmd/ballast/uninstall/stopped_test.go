@@ -15,6 +15,7 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // TestUninstallLeavesNoWorkloadStopped: in the midst of x0y nothing is taken out, and a plan that names another namespace's
@@ -73,7 +74,7 @@ func stoppedSite(t *testing.T, replicas int32, planned int, namespace string) cl
 		Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller",
 				Env: []corev1.EnvVar{{Name: plan.EnvReplicas, Value: "4"}}}}}}}}
-	text, err := plan.Encode(plan.Plan{Revision: 9, Mode: plan.Enforce, Target: plan.Target{Kind: plan.StatefulSet, Namespace: namespace, Name: fixture.ControllerName, Container: "application-controller"},
+	text, err := codec.Encode(plan.Plan{Revision: 9, Mode: plan.Enforce, Target: plan.Target{Kind: plan.StatefulSet, Namespace: namespace, Name: fixture.ControllerName, Container: "application-controller"},
 		Replicas: planned, ControllerReplicas: 4, MaxReplicas: 16, Clusters: map[string]plan.Row{"a": {Replica: 3}},
 		Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: fixture.Noon, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Replicas: 5, ControllerReplicas: 5}})
 	fixture.MustDo(t, err)

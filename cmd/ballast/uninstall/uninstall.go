@@ -29,7 +29,9 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/discover/workload"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/printable"
 	"ballast/planner/status"
 	"ballast/planner/store"
@@ -211,7 +213,7 @@ func (o *options) target(ctx context.Context, c client.Client) (target plan.Targ
 }
 
 // judge is target by what stands in the plan ConfigMap.
-func (o *options) judge(ctx context.Context, c client.Client, doc plan.Document) (target plan.Target, w discover.Workload, goesOn bool, err error) {
+func (o *options) judge(ctx context.Context, c client.Client, doc configmap.Document) (target plan.Target, w discover.Workload, goesOn bool, err error) {
 	want := o.config().Target
 	if doc.Plan != nil {
 		want = doc.Plan.Target
@@ -257,7 +259,7 @@ func isGone(target plan.Target) string {
 
 // standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would
 // bring them back.
-func (o *options) standsStill(doc plan.Document, w discover.Workload) error {
+func (o *options) standsStill(doc configmap.Document, w discover.Workload) error {
 	switch {
 	case w.Replicas > 0 && stops(doc):
 		return fmt.Errorf("rollout.x0y stops every replica of %s %s at this moment, and nobody would bring them back: wait until `ballast status` shows no rollout; "+
@@ -276,7 +278,7 @@ func (o *options) standsStill(doc plan.Document, w discover.Workload) error {
 }
 
 // stops reports whether the plan has no replicas, for the time of an x0y, and is in force.
-func stops(doc plan.Document) bool {
+func stops(doc configmap.Document) bool {
 	return doc.Plan != nil && !doc.BreakGlass && doc.Plan.Rollout != nil && doc.Plan.Replicas == 0
 }
 
@@ -288,7 +290,7 @@ func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 	var name string
 	once := func() error {
 		return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
-			target, _, goesOn, err := o.judge(ctx, c, plan.ParseDocument(cm.Data, cm.Annotations))
+			target, _, goesOn, err := o.judge(ctx, c, configmap.Parse(cm.Data, cm.Annotations))
 			if name = target.Name; err == nil && goesOn {
 				err = errGoesOn
 			}
@@ -372,7 +374,7 @@ func (o *options) annotateOnce(ctx context.Context, c client.Client, decide edit
 	if err != nil || len(set) == 0 {
 		return err
 	}
-	meta := plan.PatchMeta{UID: cm.UID, ResourceVersion: cm.ResourceVersion, Annotations: set, ManagedFields: plan.FewManagers(cm.ManagedFields)}
+	meta := patchable.Meta{UID: cm.UID, ResourceVersion: cm.ResourceVersion, Annotations: set, ManagedFields: patchable.FewManagers(cm.ManagedFields)}
 	patch, err := meta.MergePatch()
 	if err != nil {
 		return fmt.Errorf("encoding the annotations of ConfigMap %q: %w", o.plan, err)

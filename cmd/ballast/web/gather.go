@@ -17,6 +17,7 @@ import (
 	"ballast/planner/page"
 	"ballast/planner/page/chart"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/status"
 	"ballast/planner/store"
 	"ballast/planner/trend"
@@ -118,7 +119,7 @@ func (s *Source) kept(records []store.Record, f page.Fleet) []chart.Kept {
 		p, known := s.plans[digest]
 		if !known {
 			var err error
-			if p, err = plan.Decode(r.Text); err != nil {
+			if p, err = codec.Decode(r.Text); err != nil {
 				continue // the history's reader has said so
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/measure"
 	"ballast/planner/page"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/store"
 	"ballast/planner/trend"
 )
@@ -40,7 +41,7 @@ func TestALookReadsWhatThePageShows(t *testing.T) {
 	c := w.Client(t)
 	kept := store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"})
 	before := fixture.Revision(16, fixture.Four)
-	text, err := plan.Encode(before)
+	text, err := codec.Encode(before)
 	fixture.MustDo(t, err)
 	history, _, err := kept.ReadHistory(t.Context())
 	fixture.MustDo(t, err)

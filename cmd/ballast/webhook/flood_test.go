@@ -34,6 +34,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/e2e/site"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 	"ballast/planner/sim"
 )
 
@@ -82,8 +83,8 @@ func floodsOfPlans() []flood {
 	return []flood{
 		{"8 plan reviews of 900 KiB at once", planReviews(8, 900<<10, "c%06d: 1\n")},
 		{"8 plan reviews of the costliest YAML at once", planReviews(8, 900<<10, "a,")},
-		{"40 plan reviews of the costliest YAML that is still read", planReviews(40, plan.MaxPinsBytes-1<<10, "a,")},
-		{"40 plan reviews of the most pins that are still read", planReviews(40, plan.MaxPinsBytes-1<<10, "c%06d: 1\n")},
+		{"40 plan reviews of the costliest YAML that is still read", planReviews(40, people.MaxPinsBytes-1<<10, "a,")},
+		{"40 plan reviews of the most pins that are still read", planReviews(40, people.MaxPinsBytes-1<<10, "c%06d: 1\n")},
 		{"40 reviews of the costliest stored plan", storedPlans(40, 255<<10)},
 		{"40 reviews of the costliest stored plan that is as light as pins", storedPlans(40, 68<<10)},
 		{"40 reviews whose answer would be six times as long", rawNotes(40)},

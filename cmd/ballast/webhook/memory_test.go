@@ -25,6 +25,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/e2e/site"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 const (
@@ -111,7 +112,7 @@ func largePlan(t *testing.T, revision int64) *corev1.ConfigMap {
 	for i := range memoryClusters {
 		p.Clusters[memoryCluster(i)] = plan.Row{Replica: (i + int(revision)) % 10, Load: "0.13"}
 	}
-	text, err := plan.Encode(p)
+	text, err := codec.Encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // Decoder fills structs, and keeps what was wrong.
@@ -321,7 +321,7 @@ func (d *Decoder) mend(of reflect.Value, key string) {
 
 // Hint names what was probably meant, else what there is.
 func Hint(name string, names []string) string {
-	if nearest := plan.Nearest(name, names); nearest != "" {
+	if nearest := people.Nearest(name, names); nearest != "" {
 		return fmt.Sprintf("did you mean %s?", nearest)
 	}
 	if len(names) == 0 {

@@ -10,7 +10,7 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 const (
@@ -26,7 +26,7 @@ func Document(data []byte) (*yamlnode.Node, error) {
 	if !utf8.Valid(data) { // the library reads UTF-16, too, past whatever looks at bytes
 		return nil, errors.New("parsing the configuration: it is not UTF-8: save it as that")
 	}
-	if plan.ManyDirectives(string(data)) {
+	if codec.ManyDirectives(string(data)) {
 		return nil, errors.New("parsing the configuration: it has many directives (lines that begin with %): delete them")
 	}
 	reader := yamlnode.NewDecoder(bytes.NewReader(data))

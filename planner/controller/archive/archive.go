@@ -19,6 +19,8 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
+	"ballast/planner/plan/people"
 	"ballast/planner/poll/pods"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -82,7 +84,7 @@ func (a *Archive) Floor() int64 {
 
 // KeepPlan takes the plan in force into the history where the leader that wrote it died before it could.
 func (a *Archive) KeepPlan(s store.Snapshot) {
-	a.history.Asked, _ = plan.ParseAsked(s.Document.Rollback, plan.MaxRollback) // what is no revision is refused elsewhere
+	a.history.Asked, _ = people.ParseAsked(s.Document.Rollback, people.MaxRollback) // what is no revision is refused elsewhere
 	if p := s.Document.Plan; p != nil && p.Revision > a.history.Floor() {
 		a.history, a.Unsaved = a.history.WithPlan(s), true
 	}
@@ -307,7 +309,7 @@ func RollbackTo(kept []store.Record, asked string) *input.Rollback {
 	if asked == "" {
 		return nil
 	}
-	revision, ok := plan.ParseAsked(asked, plan.MaxRollback)
+	revision, ok := people.ParseAsked(asked, people.MaxRollback)
 	if !ok {
 		return &input.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
 	}
@@ -316,7 +318,7 @@ func RollbackTo(kept []store.Record, asked string) *input.Rollback {
 		if record.Revision != revision {
 			continue
 		}
-		p, err := plan.Decode(record.Text)
+		p, err := codec.Decode(record.Text)
 		if err != nil {
 			r.Problem = fmt.Sprintf("revision %d cannot be read: %v", revision, err)
 			break

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/planner/probe"
 	"ballast/planner/telemetry"
 )
@@ -46,7 +47,7 @@ type Asker struct {
 
 // said is what a webhook's pod said of whose writes it put back, and when.
 type said struct {
-	plan.PutBack
+	probing.PutBack
 	at time.Time
 }
 
@@ -58,7 +59,7 @@ const (
 )
 
 // hear remembers what webhooks said.
-func (a *Asker) hear(told []plan.PutBack) {
+func (a *Asker) hear(told []probing.PutBack) {
 	a.forgetSaid()
 	for _, p := range told {
 		if _, known := a.putBack[p.Webhook]; !known && len(a.putBack) >= mostWebhooks {
@@ -77,13 +78,13 @@ func (a *Asker) forgetSaid() {
 }
 
 // PutBacks is what all webhooks' pods said together; nil where none said anything, and while nothing is enforced.
-func (a *Asker) PutBacks() *plan.PutBack {
+func (a *Asker) PutBacks() *probing.PutBack {
 	a.forgetSaid()
-	var all []plan.PutBack
+	var all []probing.PutBack
 	for _, webhook := range slices.Sorted(maps.Keys(a.putBack)) {
 		all = append(all, a.putBack[webhook].PutBack)
 	}
-	return plan.Together(all)
+	return probing.Together(all)
 }
 
 // Enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or

@@ -24,6 +24,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
+	"ballast/planner/plan/probing"
 	"ballast/planner/probe"
 	"ballast/planner/sim"
 	"ballast/planner/telemetry"
@@ -174,24 +175,24 @@ func TestAnAnswerIsBelievedForAsLongAsItMay(t *testing.T) {
 func TestWhoseWritesWerePutBackIsAddedUp(t *testing.T) {
 	time := clocktesting.NewFakeClock(epoch)
 	a := &Asker{Options: &wiring.Options{Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: time}}
-	said := func(webhook string, alice, bob int) plan.PutBack {
-		return plan.PutBack{Webhook: webhook, Since: epoch.Add(-minutes(alice)), Others: 1, Users: []plan.UserWrites{
+	said := func(webhook string, alice, bob int) probing.PutBack {
+		return probing.PutBack{Webhook: webhook, Since: epoch.Add(-minutes(alice)), Others: 1, Users: []probing.UserWrites{
 			{User: "alice", PutBack: alice, Last: epoch.Add(minutes(alice))}, {User: "bob", Refused: bob, Last: epoch}}}
 	}
 	if a.PutBacks() != nil {
 		t.Error("something is known that none said")
 	}
-	a.hear([]plan.PutBack{said("one", 3, 1), said("two", 2, 9), said("one", 4, 1)})
-	want := &plan.PutBack{Webhook: "all", Since: epoch.Add(-minutes(4)), Others: 2, Users: []plan.UserWrites{
+	a.hear([]probing.PutBack{said("one", 3, 1), said("two", 2, 9), said("one", 4, 1)})
+	want := &probing.PutBack{Webhook: "all", Since: epoch.Add(-minutes(4)), Others: 2, Users: []probing.UserWrites{
 		{User: "bob", Refused: 10, Last: epoch}, {User: "alice", PutBack: 6, Last: epoch.Add(minutes(4))}}}
 	if diff := cmp.Diff(want, a.PutBacks()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	time.Step(heardFor / 2)
-	a.hear([]plan.PutBack{said("two", 2, 9)})
+	a.hear([]probing.PutBack{said("two", 2, 9)})
 	time.Step(heardFor / 2)
 	for i := range 2 * mostWebhooks {
-		a.hear([]plan.PutBack{said(fmt.Sprint("more", i), 0, 1)})
+		a.hear([]probing.PutBack{said(fmt.Sprint("more", i), 0, 1)})
 	}
 	got := a.PutBacks()
 	if len(a.putBack) != mostWebhooks || got.Users[0].Refused != 9+mostWebhooks-1 || got.Users[1].PutBack != 2 {
@@ -201,7 +202,7 @@ func TestWhoseWritesWerePutBackIsAddedUp(t *testing.T) {
 
 // TestWhoseWritesWerePutBackIsForgotten an hour after it was said, though no webhook says anything since, and where nothing is enforced.
 func TestWhoseWritesWerePutBackIsForgotten(t *testing.T) {
-	said := []plan.PutBack{{Webhook: "one", Since: epoch, Users: []plan.UserWrites{{User: "alice", PutBack: 1, Last: epoch}}}}
+	said := []probing.PutBack{{Webhook: "one", Since: epoch, Users: []probing.UserWrites{{User: "alice", PutBack: 1, Last: epoch}}}}
 	for name, test := range map[string]struct {
 		then func(*input.Inputs, *clocktesting.FakeClock)
 		told bool

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/belief"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 )
 
@@ -20,9 +21,9 @@ import (
 type Known struct {
 	*wiring.Options
 	mu       sync.Mutex
-	document plan.Document // the newest that is to be enforced, with people's pins and annotations
-	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
-	toldOff  bool          // people were told that enforcement is switched off
+	document configmap.Document // the newest that is to be enforced, with people's pins and annotations
+	judged   bool               // a cycle has compared the plan with the history: before that nothing is enforced
+	toldOff  bool               // people were told that enforcement is switched off
 	heard    heard
 }
 
@@ -35,7 +36,7 @@ type heard struct {
 }
 
 // Newest is the newest document that is known.
-func (k *Known) Newest() plan.Document {
+func (k *Known) Newest() configmap.Document {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.document
@@ -43,7 +44,7 @@ func (k *Known) Newest() plan.Document {
 
 // Standing is what a document asks to be enforced: its plan or, where that is missing, cannot be read or was turned
 // back, the last good one, with the document's pins and annotations in any case.
-func (k *Known) Standing(d plan.Document) plan.Document {
+func (k *Known) Standing(d configmap.Document) configmap.Document {
 	if p := k.Newest().Plan; p != nil && (d.Plan == nil || d.Plan.Revision < p.Revision) {
 		d.Plan = p
 	}
@@ -52,7 +53,7 @@ func (k *Known) Standing(d plan.Document) plan.Document {
 
 // Learn takes over what is to be enforced, and answers whether it is news. Nobody may be woken by what is not: a cycle
 // reads the plan, and would be followed by the next one at once.
-func (k *Known) Learn(d plan.Document) bool {
+func (k *Known) Learn(d configmap.Document) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if reflect.DeepEqual(k.document, d) {
@@ -124,7 +125,7 @@ func (k *Known) Words() (words []byte, known bool) {
 
 // Judge says of a plan that was read whether it is in force, by the newest that is known: one of a lower revision is a backup that
 // somebody restored, and one that cannot be read is none. Then the newest is put back, and fault says why.
-func Judge(doc plan.Document, newest *plan.Plan) (inForce, last *plan.Plan, fault string) {
+func Judge(doc configmap.Document, newest *plan.Plan) (inForce, last *plan.Plan, fault string) {
 	inForce, last = doc.Plan, nil
 	if older := doc.Plan != nil && newest != nil && doc.Plan.Revision < newest.Revision; doc.Plan == nil || older {
 		inForce, last = nil, newest
@@ -133,7 +134,7 @@ func Judge(doc plan.Document, newest *plan.Plan) (inForce, last *plan.Plan, faul
 }
 
 // planFault says what is wrong with the plan that was read; empty where it is in force, or there is none.
-func planFault(doc plan.Document, inForce *plan.Plan) string {
+func planFault(doc configmap.Document, inForce *plan.Plan) string {
 	switch {
 	case errors.Is(doc.PlanErr, store.ErrForeign):
 		return belief.PlanForeign

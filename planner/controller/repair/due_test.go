@@ -17,6 +17,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/sim"
 )
 
@@ -56,7 +57,7 @@ func TestRepairsHoldNoReplicaForSecretsThatWent(t *testing.T) {
 			clock := clocktesting.NewFakeClock(sim.Epoch.Add(time.Minute))
 			r := New(&wiring.Options{Clock: clock, Config: func() config.PlannerConfig { return sim.Config() }, Applier: apply.New(apply.Options{Clock: clock})}, nil, nil, nil, nil, nil)
 			r.shown.known.Clusters = slices.Sorted(slices.Values(test.known))
-			got := r.due(plan.Document{Plan: &p, AcceptDiscovery: test.accepted}, standing.Fleet(input.Inputs{Discovered: in, Now: sim.Epoch}), w)
+			got := r.due(configmap.Document{Plan: &p, AcceptDiscovery: test.accepted}, standing.Fleet(input.Inputs{Discovered: in, Now: sim.Epoch}), w)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -21,6 +21,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/telemetry"
 )
 
@@ -157,13 +158,13 @@ func (r *Repairs) mend(ctx context.Context) (again time.Duration, err error) {
 	return r.ReportSteps(w, report), nil
 }
 
-func enforces(d plan.Document) bool {
+func enforces(d configmap.Document) bool {
 	return d.Plan != nil && d.Plan.Mode.Enforced() && (!d.BreakGlass || d.Plan.StopsAll())
 }
 
 // due is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a
 // plan.
-func (r *Repairs) due(d plan.Document, fleet discover.Fleet, w discover.Workload) diff.Result {
+func (r *Repairs) due(d configmap.Document, fleet discover.Fleet, w discover.Workload) diff.Result {
 	if !enforces(d) || d.Plan.Target != standing.TargetOf(w) {
 		return diff.Result{}
 	}

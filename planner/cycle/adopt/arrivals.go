@@ -7,6 +7,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // mostListed is how many replicas one list of the plan has.
@@ -14,8 +15,8 @@ const mostListed = 1000
 
 // cordonedNow are the replicas that people want empty, as far as there may be such.
 func cordonedNow(in input.Inputs, most int) []int {
-	cordons, _ := plan.ParseCordons(in.Cordon)
-	cordoned := slices.DeleteFunc(plan.Cordoned(cordons, in.Now), func(replica int) bool { return replica >= most })
+	cordons, _ := people.ParseCordons(in.Cordon)
+	cordoned := slices.DeleteFunc(people.Cordoned(cordons, in.Now), func(replica int) bool { return replica >= most })
 	return cordoned[:min(len(cordoned), mostListed)]
 }
 

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // layout brings the plan's rows up to date.
@@ -82,14 +83,14 @@ func (l layout) thatFit(clusters []int) []int {
 	slim := l.Next
 	slim.Rollout = nil // what it takes was left for it
 	var fit, left []int
-	room, servers := plan.Room(slim), l.bytes()
+	room, servers := codec.Room(slim), l.bytes()
 	most := roomForMoves
 	for _, n := range servers {
 		most = max(most, 2*n)
 	}
 	for _, i := range clusters {
 		c := l.Fleet.Clusters[i]
-		row := plan.RowBytes(c.Shard.ID)
+		row := codec.RowBytes(c.Shard.ID)
 		moves := max(most, 2*(servers[c.Together()]+row))
 		if room-row < moves {
 			left = append(left, i)
@@ -113,7 +114,7 @@ func (l layout) bytes() map[string]int {
 	bytes := make(map[string]int, len(l.Next.Clusters))
 	for name, row := range l.Next.Clusters {
 		if server := l.Beside.Of(name, row.Server); server != "" {
-			bytes[server] += plan.RowBytes(name)
+			bytes[server] += codec.RowBytes(name)
 		}
 	}
 	return bytes

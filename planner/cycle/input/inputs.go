@@ -18,6 +18,9 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/people"
+	"ballast/planner/plan/probing"
 	"ballast/planner/poll"
 	"ballast/planner/size/inputs"
 )
@@ -32,7 +35,7 @@ type Inputs struct {
 	Last        *plan.Plan           `json:"last,omitempty"`        // the newest plan of the history, to mend a lost one from
 	PlanFault   string               `json:"planFault,omitempty"`   // why the plan that stands is not in force: a Problem's kind
 	Pins        plan.Pins            `json:"pins,omitempty"`        // data.pins
-	PinProblems []plan.PinProblem    `json:"pinProblems,omitempty"` // of data.pins
+	PinProblems []people.PinProblem  `json:"pinProblems,omitempty"` // of data.pins
 	Paused      bool                 `json:"paused,omitempty"`
 	Keyless     string               `json:"keyless,omitempty"` // why the plan's key cannot be read: a leader after this one would believe no plan
 	BreakGlass  bool                 `json:"breakGlass,omitempty"`
@@ -42,11 +45,11 @@ type Inputs struct {
 	Owners      poll.Fetched         `json:"owners"`                // who reconciles which server now, by metrics: keys pod|server
 	Enforcement *bool                `json:"enforcement,omitempty"` // whether the webhooks hold the plan; nil: unknown
 	Unheld      []string             `json:"unheld,omitempty"`      // which webhook does not, and how that shows
-	PutBack     *plan.PutBack        `json:"putBack,omitempty"`     // whose writes the webhooks put back; nil: none said it
+	PutBack     *probing.PutBack     `json:"putBack,omitempty"`     // whose writes the webhooks put back; nil: none said it
 	Observed    Observed             `json:"observed,omitzero"`
 	Cordon      string               `json:"cordon,omitempty"`   // replicas that people want empty, as the annotation has it
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
-	Rebase      plan.Rebase          `json:"rebase,omitempty"`   // what a person wants of the references
+	Rebase      configmap.Rebase     `json:"rebase,omitempty"`   // what a person wants of the references
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
 	Neighbours  []conflicts.Finding  `json:"neighbours,omitempty"`
 

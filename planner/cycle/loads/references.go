@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 )
 
 const (
@@ -75,7 +76,7 @@ func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 	if r.Out.Table.Frozen {
 		m.Refused = r.In.Now
 	}
-	asked := r.In.Rebase == plan.RebaseAnew && r.mayRebase()
+	asked := r.In.Rebase == configmap.RebaseAnew && r.mayRebase()
 	if r.Out.Table.Frozen || g.Next.Rollout != nil || !referencesCount(r.In.Config.Normalize) {
 		return nil, ""
 	}
@@ -140,7 +141,7 @@ func (r referencing) refuseRebase(why string) {
 
 // undoRebase brings the references of before back, where a person asks for it.
 func (r referencing) undoRebase(g *ground.Ground) {
-	if r.In.Rebase != plan.RebaseBack || r.Out.Table.Frozen || g.Next.Rollout != nil {
+	if r.In.Rebase != configmap.RebaseBack || r.Out.Table.Frozen || g.Next.Rollout != nil {
 		return
 	}
 	r.Out.Rebased = true

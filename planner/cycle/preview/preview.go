@@ -17,6 +17,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // RowsAsSecrets is what is known of a fleet by its plan alone: Secrets that say what the rows say.
@@ -46,8 +47,8 @@ func Preview(in input.Inputs) *snapshot.Snapshot {
 	for i, cl := range fleet.Clusters {
 		s.Loads[i] = plan.LoadOf(g.Next.Clusters[cl.Shard.ID].Load)
 	}
-	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
-		s.Cordoned = plan.Cordoned(cordons, in.Now)
+	if cordons, err := people.ParseCordons(in.Cordon); err == nil {
+		s.Cordoned = people.Cordoned(cordons, in.Now)
 	}
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 func of(request, limit string) plan.Resources {
@@ -43,7 +44,7 @@ func TestNoSizeOfAPlanIsBeyondTheWrittenCap(t *testing.T) {
 		"a pod has more": {func(e *Evidence) { e.Pods = []observed.Pod{{Size: &observed.Size{Has: of("5Gi", "20Gi")}}} },
 			of("900Gi", "901Gi"), of("20Gi", "40Gi")},
 		"a pod that only asks for it": {func(e *Evidence) {
-			e.Pods = []observed.Pod{{Size: &observed.Size{Asks: plan.PodSize{Controller: of("900Gi", "901Gi")}}}}
+			e.Pods = []observed.Pod{{Size: &observed.Size{Asks: podspec.Size{Controller: of("900Gi", "901Gi")}}}}
 		}, of("900Gi", "901Gi"), of("4Gi", "8Gi")},
 		"a pod has that limit":     {func(e *Evidence) { e.Pods = []observed.Pod{{MemoryLimit: 16 << 30}} }, of("900Gi", "900Gi"), of("16Gi", "16Gi")},
 		"a replica used more":      {func(e *Evidence) { e.Memory.Peaks = map[int]memory.Peak{7: {Bytes: 6 << 30}} }, of("900Gi", "900Gi"), of("6Gi", "6Gi")},

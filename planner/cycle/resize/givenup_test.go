@@ -15,6 +15,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 func templateOf(size [2]string) *plan.Resources {
@@ -28,7 +29,7 @@ const limited = "Forbidden by a LimitRange; what else the API server said is lef
 func podsOf(size plan.Resources, replicas ...int) (all []observed.Pod) {
 	for _, r := range replicas {
 		all = append(all, observed.Pod{Replica: r, Name: "c-" + string(rune('0'+r)), Ready: true,
-			Size: &observed.Size{Has: size, Asks: plan.PodSize{Controller: size}}})
+			Size: &observed.Size{Has: size, Asks: podspec.Size{Controller: size}}})
 	}
 	return all
 }

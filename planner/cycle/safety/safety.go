@@ -19,6 +19,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 	"ballast/planner/sharding"
 )
 
@@ -173,11 +174,11 @@ func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name 
 }
 
 func (w *Watch) judgeReplicas(g *ground.Ground) {
-	cordons, err := plan.ParseCordons(w.In.Cordon)
+	cordons, err := people.ParseCordons(w.In.Cordon)
 	if err != nil {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}
-	w.Out.Cordoned = plan.Cordoned(cordons, w.In.Now)
+	w.Out.Cordoned = people.Cordoned(cordons, w.In.Now)
 	f := w.In.Config.Failover
 	if f == nil || g.Next.FreeReplicas && w.In.Workload.Replicas == 0 {
 		return

@@ -17,6 +17,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/rollout"
 	"ballast/planner/rollout/basis"
 )
@@ -165,7 +166,7 @@ func restartWaits(s *snapshot.Snapshot, again time.Time) string {
 
 // Refused says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.
 func Refused(s *snapshot.Snapshot, next plan.Plan, o basis.Options) (kind, why string) {
-	if room := plan.Room(next); room < 0 {
+	if room := codec.Room(next); room < 0 {
 		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
 	}
 	if s.Next.Unmanaged && needsWorkload(s.Next, next, o) {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/discover"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -44,7 +45,7 @@ func FromSecret(s *corev1.Secret) discover.Secret {
 		Unread:        !configReads(s.Data[keyConfig]),
 		Deleting:      s.DeletionTimestamp != nil,
 		TooLong:       len(name) > discover.LongestCluster || len(server) > discover.LongestServer,
-		NoText:        !plan.IsText(s.ObjectMeta) || !plan.IsText(s.Type),
+		NoText:        !patchable.IsText(s.ObjectMeta) || !patchable.IsText(s.Type),
 		Created:       s.CreationTimestamp.UTC(),
 	}
 	if len(name) <= discover.LongestCluster {

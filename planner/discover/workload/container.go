@@ -18,6 +18,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/discover/secrets"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 // The application-controller's flags that say the same, and go before its env.
@@ -69,19 +70,19 @@ func resourcesOf(c corev1.Container) *plan.Resources {
 	return &plan.Resources{Requests: texts(c.Resources.Requests), Limits: texts(c.Resources.Limits)}
 }
 
-// FindContainer finds the application-controller among a pod's containers by plan.FindController, as the webhook does.
+// FindContainer finds the application-controller among a pod's containers by podspec.FindController, as the webhook does.
 func FindContainer(containers []corev1.Container) (int, error) {
-	if at := plan.FindController(signsOf(containers), ""); at >= 0 {
+	if at := podspec.FindController(signsOf(containers), ""); at >= 0 {
 		return at, nil
 	}
 	return -1, fmt.Errorf("finding the application-controller's container: none of %s stands out by the command %s, the env %s or its name; "+
-		"set target.container", cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, discover.EnvReplicas)
+		"set target.container", cmp.Or(containerNames(containers), "no containers"), podspec.ControllerCommand, discover.EnvReplicas)
 }
 
-func signsOf(containers []corev1.Container) []plan.ContainerSigns {
-	signs := make([]plan.ContainerSigns, len(containers))
+func signsOf(containers []corev1.Container) []podspec.ContainerSigns {
+	signs := make([]podspec.ContainerSigns, len(containers))
 	for i, c := range containers {
-		signs[i] = plan.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args),
+		signs[i] = podspec.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args),
 			HasEnv: slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == discover.EnvReplicas })}
 	}
 	return signs
@@ -89,7 +90,7 @@ func signsOf(containers []corev1.Container) []plan.ContainerSigns {
 
 // runsController reports whether one of them is an application-controller by more than its name.
 func runsController(containers []corev1.Container) bool {
-	return slices.ContainsFunc(signsOf(containers), plan.ContainerSigns.IsController)
+	return slices.ContainsFunc(signsOf(containers), podspec.ContainerSigns.IsController)
 }
 
 // env is a container's variable: its value, and whether it is there with a value of its own. Of several entries the

@@ -20,6 +20,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/discover/secrets"
 	"ballast/planner/paged"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -201,7 +202,7 @@ func fromStatefulSet(s *appsv1.StatefulSet) found {
 		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: asked(s.Spec.Replicas),
 		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas), CurrentReplicas: int(s.Status.Replicas),
 		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.Status.UpdateRevision,
-		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration, NoText: !plan.IsText(s), FirstOrdinal: first,
+		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration, NoText: !patchable.IsText(s), FirstOrdinal: first,
 	}}
 }
 
@@ -209,7 +210,7 @@ func fromDeployment(d *appsv1.Deployment) found {
 	return found{object: d, pod: &d.Spec.Template, workload: discover.Workload{
 		Kind: plan.Deployment, Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Replicas: asked(d.Spec.Replicas),
 		ReadyReplicas: int(d.Status.ReadyReplicas), UpdatedReplicas: int(d.Status.UpdatedReplicas), CurrentReplicas: int(d.Status.Replicas),
-		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration, NoText: !plan.IsText(d),
+		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration, NoText: !patchable.IsText(d),
 	}}
 }
 

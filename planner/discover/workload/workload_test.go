@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestFindContainer reads the table of plan.FindController as a workload's pod template.
+// TestFindContainer reads the table of podspec.FindController as a workload's pod template.
 func TestFindContainer(t *testing.T) {
-	text, err := os.ReadFile("../../plan/testdata/containers.json")
+	text, err := os.ReadFile("../../plan/podspec/testdata/containers.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/paged"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
 
@@ -48,7 +49,7 @@ func List(ctx context.Context, r client.Reader, target plan.Target, uid string, 
 			c.Patience = Patience{Heartbeat: max(c.Patience.Heartbeat, one.Heartbeat), Probe: max(c.Patience.Probe, one.Probe)}
 			distributes = max(distributes, dynamic(pod, target.Container))
 			c.Pods = append(c.Pods, fromPod(pod, target.Container))
-			if plan.HoldsBeyondJSON(pod.Status) && frozen == "" {
+			if patchable.HoldsBeyondJSON(pod.Status) && frozen == "" {
 				frozen = pod.Name
 			}
 		}

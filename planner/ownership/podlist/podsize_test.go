@@ -12,6 +12,7 @@ import (
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 )
 
 func quantities(pairs ...string) corev1.ResourceList {
@@ -32,7 +33,7 @@ func TestAPodsSizeIsRead(t *testing.T) {
 			p.Status.Conditions = append(p.Status.Conditions, conditions...)
 		}
 	}
-	one := plan.PodSize{Controller: plan.Resources{Requests: map[string]string{"cpu": "1"}}, Others: []plan.Resources{{}}}
+	one := podspec.Size{Controller: plan.Resources{Requests: map[string]string{"cpu": "1"}}, Others: []plan.Resources{{}}}
 	after := func(is observed.Resize, words string) *observed.Size {
 		return &observed.Size{Asks: one, Resize: is, Message: words, Since: noon()}
 	}
@@ -49,7 +50,7 @@ func TestAPodsSizeIsRead(t *testing.T) {
 			s.Resources = &corev1.ResourceRequirements{Requests: quantities("cpu", "1", "memory", "2Gi"), Limits: quantities("memory", "4Gi")}
 			s.AllocatedResources = quantities("cpu", "1", "memory", "2Gi")
 		}, &observed.Size{
-			Asks: plan.PodSize{Controller: plan.Resources{Requests: map[string]string{"cpu": "2", "memory": "6Gi"}, Limits: map[string]string{"memory": "8Gi"}},
+			Asks: podspec.Size{Controller: plan.Resources{Requests: map[string]string{"cpu": "2", "memory": "6Gi"}, Limits: map[string]string{"memory": "8Gi"}},
 				Others: []plan.Resources{{Requests: map[string]string{"cpu": "600m", "memory": "64Mi"}, Limits: map[string]string{"cpu": "500m", "memory": "64Mi"}}, {}}},
 			Has:       plan.Resources{Requests: map[string]string{"cpu": "1", "memory": "2Gi"}, Limits: map[string]string{"memory": "4Gi"}},
 			Allocated: map[string]string{"cpu": "1", "memory": "2Gi"},
@@ -65,7 +66,7 @@ func TestAPodsSizeIsRead(t *testing.T) {
 		"resources of the pod as a whole": {func(p *corev1.Pod) {
 			with()(p)
 			p.Spec.Resources = &corev1.ResourceRequirements{Limits: quantities("cpu", "4")}
-		}, &observed.Size{Asks: plan.PodSize{Controller: one.Controller, Others: one.Others, Whole: true}}},
+		}, &observed.Size{Asks: podspec.Size{Controller: one.Controller, Others: one.Others, Whole: true}}},
 		"deferred":            {with(resize(corev1.PodResizePending, "Deferred", "Node didn't have enough resource: cpu")), after(observed.ResizeDeferred, "Node didn't have enough resource: cpu")},
 		"infeasible":          {with(resize(corev1.PodResizePending, "Infeasible", "more than it has")), after(observed.ResizeInfeasible, "more than it has")},
 		"in progress":         {with(resize(corev1.PodResizeInProgress, "", "")), after(observed.ResizeInProgress, "")},
@@ -96,7 +97,7 @@ func TestAPodsSizeIsBounded(t *testing.T) {
 		}
 		p.Spec.Containers[1].Resources.Requests = list
 	})
-	want := &observed.Size{Asks: plan.PodSize{Others: []plan.Resources{{Requests: map[string]string{"cpu": "1k"}, Limits: map[string]string{}}, {}}}, Restarts: []string{"cpu"}}
+	want := &observed.Size{Asks: podspec.Size{Others: []plan.Resources{{Requests: map[string]string{"cpu": "1k"}, Limits: map[string]string{}}, {}}}, Restarts: []string{"cpu"}}
 	if diff := cmp.Diff(want, list(t, target(plan.StatefulSet), p).Pods[0].Size); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

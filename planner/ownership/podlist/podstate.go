@@ -14,7 +14,9 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/discover/workload"
 	"ballast/planner/observed"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/podspec"
 	"ballast/planner/printable"
 )
 
@@ -111,7 +113,7 @@ func fromPod(p *corev1.Pod, container string) Controller {
 	for i := range p.Status.ContainerStatuses {
 		if s := &p.Status.ContainerStatuses[i]; s.Name == spec.Name {
 			if c.Running = s.State.Running != nil; c.Running {
-				c.Started = plan.WithinJSON(s.State.Running.StartedAt.Time)
+				c.Started = patchable.WithinJSON(s.State.Running.StartedAt.Time)
 			}
 			c.Restarts = int(s.RestartCount)
 			c.RestartedAt = lastRestart(s)
@@ -148,13 +150,13 @@ func lastRestart(s *corev1.ContainerStatus) time.Time {
 	ended := s.LastTerminationState.Terminated
 	switch {
 	case s.State.Terminated != nil:
-		return plan.WithinJSON(s.State.Terminated.FinishedAt.Time)
+		return patchable.WithinJSON(s.State.Terminated.FinishedAt.Time)
 	case s.RestartCount == 0:
 		return time.Time{}
 	case s.State.Running != nil:
-		return plan.WithinJSON(s.State.Running.StartedAt.Time)
+		return patchable.WithinJSON(s.State.Running.StartedAt.Time)
 	case ended != nil:
-		return plan.WithinJSON(ended.FinishedAt.Time)
+		return patchable.WithinJSON(ended.FinishedAt.Time)
 	}
 	return time.Time{}
 }
@@ -169,7 +171,7 @@ func lastKill(s *corev1.ContainerStatus) (at time.Time, oom bool) {
 	if ended == nil || ended.Reason != oomKilled {
 		return time.Time{}, false
 	}
-	return plan.WithinJSON(ended.FinishedAt.Time), true
+	return patchable.WithinJSON(ended.FinishedAt.Time), true
 }
 
 func isReady(p *corev1.Pod) bool {
@@ -310,11 +312,11 @@ func readResize(s *observed.Size, c *corev1.PodCondition) {
 	default:
 		is = observed.ResizeInProgress
 	}
-	s.Resize, s.Message, s.Since = is, printable.Text(c.Message, mostMessage), plan.WithinJSON(c.LastTransitionTime.Time)
+	s.Resize, s.Message, s.Since = is, printable.Text(c.Message, mostMessage), patchable.WithinJSON(c.LastTransitionTime.Time)
 }
 
 // PodSize is what a pod asks for, whose controller's container is that one.
-func PodSize(p *corev1.Pod, controller *corev1.Container) plan.PodSize {
+func PodSize(p *corev1.Pod, controller *corev1.Container) podspec.Size {
 	var own plan.Resources
 	var others []plan.Resources
 	for _, list := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
@@ -329,7 +331,7 @@ func PodSize(p *corev1.Pod, controller *corev1.Container) plan.PodSize {
 		}
 	}
 	whole := p.Spec.Resources != nil && len(p.Spec.Resources.Requests)+len(p.Spec.Resources.Limits) > 0
-	return plan.NewPodSize(own, others, whole)
+	return podspec.NewSize(own, others, whole)
 }
 
 // texts are the quantities of what changes without a restart, as Kubernetes writes them.

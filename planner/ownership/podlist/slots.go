@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ballast/planner/observed"
-	"ballast/planner/plan"
+	"ballast/planner/patchable"
 )
 
 // Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
@@ -206,7 +206,7 @@ func parseClaim(entry json.RawMessage) (Claim, error) {
 	}
 	claim := Claim{Shard: *c.ShardNumber, Controller: c.ControllerName}
 	if c.HeartbeatTime != nil && c.HeartbeatTime.Unix() > 0 {
-		claim.Heartbeat = plan.WithinJSON(*c.HeartbeatTime)
+		claim.Heartbeat = patchable.WithinJSON(*c.HeartbeatTime)
 	}
 	return claim, nil
 }

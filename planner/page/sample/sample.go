@@ -19,6 +19,8 @@ import (
 	"ballast/planner/page"
 	"ballast/planner/page/chart"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/plan/probing"
 	"ballast/planner/status"
 	"ballast/planner/trend"
 )
@@ -41,7 +43,7 @@ func Fleet(clusters int) page.Fleet {
 			f.Pins[shards[c].ID] = p.Clusters[shards[c].ID].Replica
 		}
 	}
-	f.Document = plan.Document{Plan: &p, Pins: f.Pins}
+	f.Document = configmap.Document{Plan: &p, Pins: f.Pins}
 	f.Status = said(p, shards)
 	return f
 }
@@ -219,7 +221,7 @@ func said(p plan.Plan, shards []plan.Shard) *status.Status {
 		},
 		Rollout: &status.Rollout{Stage: plan.Moving, Since: p.Rollout.Since, Waits: "replica 0 has 2 of 3 clusters of this wave", Deadline: Now.Add(8*time.Minute + 50*time.Second), After: 4},
 		Budget:  &status.Budget{Message: "3 of 10 moves of this hour are made; 7 are left", Left: &left},
-		PutBack: &plan.PutBack{Webhook: "all", Since: Now.Add(-97 * time.Hour), Others: 2, Users: []plan.UserWrites{
+		PutBack: &probing.PutBack{Webhook: "all", Since: Now.Add(-97 * time.Hour), Others: 2, Users: []probing.UserWrites{
 			{User: "system:serviceaccount:external-secrets:external-secrets", PutBack: 1204, Last: Now.Add(-3 * time.Minute)},
 			{User: "alice@example.com", PutBack: 3, Refused: 1, Last: Now.Add(-26 * time.Hour)}}},
 		Candidate: &status.Candidate{Replicas: p.Replicas, Moves: 4, Verdict: "the saving of 0.04 is worth 4 moves; 6 of 10 votes agree, and it takes 7"},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/Masterminds/sprig/v3"
 
-	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // fromSprig are sprig's functions of text and numbers. What each makes is at most six times what it is given (quote of
@@ -105,7 +105,7 @@ func refusal(name string, offered template.FuncMap) error {
 	}
 	names := slices.Sorted(maps.Keys(offered))
 	names = append(names, fromGo[:]...)
-	if nearest := plan.Nearest(name, names); nearest != "" {
+	if nearest := people.Nearest(name, names); nearest != "" {
 		return fmt.Errorf("the function %q may not be used in a query: did you mean %s?", name, nearest)
 	}
 	return fmt.Errorf("the function %q may not be used in a query: use %s", name, strings.Join(names, ", "))

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/rollout/answers"
 	"ballast/planner/rollout/basis"
 	"ballast/planner/rollout/layout"
@@ -164,14 +165,14 @@ func (c Chooser) room(left []Unit) int {
 	longest := 0
 	for _, u := range left {
 		for _, name := range u.Names {
-			longest = max(longest, plan.RowBytes(name))
+			longest = max(longest, codec.RowBytes(name))
 		}
 	}
 	at := c.Plan
 	rest := *at.Rollout
 	rest.Moves, rest.Was = nil, nil
 	at.Rollout = &rest
-	return max(plan.Room(at)/max(2*longest, 1), 1)
+	return max(codec.Room(at)/max(2*longest, 1), 1)
 }
 
 // movable are the units that may move now, and why the first of the others may not.

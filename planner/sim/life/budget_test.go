@@ -9,6 +9,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // budget is what moved, and when, by the leader's clock.
@@ -253,11 +254,11 @@ func (j *judge) oneAnHour(from int) {
 
 // cordoned are the replicas that people want empty now.
 func (j *judge) cordoned() []int {
-	cordons, err := plan.ParseCordons(j.Cordon)
+	cordons, err := people.ParseCordons(j.Cordon)
 	if err != nil {
 		j.fail("reading %q: %v", j.Cordon, err)
 	}
-	return plan.Cordoned(cordons, j.leaders())
+	return people.Cordoned(cordons, j.leaders())
 }
 
 // TestAClusterThatComesFailsOverFromWhereItIs: a Secret that people kept on a replica that died gets its row and leaves in one

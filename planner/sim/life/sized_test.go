@@ -10,6 +10,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/sim"
 	"ballast/planner/size"
 )
@@ -210,9 +211,9 @@ func (j *judge) sizes() {
 	if j.Sizing == nil {
 		return
 	}
-	text, err := plan.Encode(*j.Plan)
+	text, err := codec.Encode(*j.Plan)
 	if err == nil {
-		_, err = plan.Decode(text)
+		_, err = codec.Decode(text)
 	}
 	if err != nil {
 		j.fail("a plan that cannot be written and read: %v", err)

@@ -13,7 +13,9 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/decisions"
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/status"
 	"ballast/planner/store"
 )
@@ -537,7 +539,7 @@ func DecidedOf(state steer.State, records []store.Record) []decision {
 	var list []decision
 	var plans []plan.Plan
 	add := func(p plan.Plan, d decision) {
-		d.Revision, d.At, d.By, d.Reason = p.Revision, plan.WithinJSON(d.At), say.OneLine(d.By), say.OneLine(d.Reason)
+		d.Revision, d.At, d.By, d.Reason = p.Revision, patchable.WithinJSON(d.At), say.OneLine(d.By), say.OneLine(d.Reason)
 		list, plans = append(list, d), append(plans, p)
 	}
 	if p := state.Plan; p != nil && (len(records) == 0 || records[0].Revision < p.Revision) {
@@ -545,7 +547,7 @@ func DecidedOf(state steer.State, records []store.Record) []decision {
 		add(*p, decision{At: at, By: state.Annotations[plan.AnnotationDecidedBy], Reason: state.Annotations[plan.AnnotationReason]})
 	}
 	for _, r := range records {
-		p, err := plan.Decode(r.Text)
+		p, err := codec.Decode(r.Text)
 		if err != nil {
 			continue // the history's reader has said so
 		}

@@ -20,51 +20,53 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
+	"ballast/planner/plan/probing"
 	"ballast/planner/status"
 )
 
 // Overview is what is shown.
 type Overview struct {
-	Plan        *plan.Plan         `json:"plan,omitempty"`
-	PlanError   string             `json:"planError,omitempty"`
-	Reason      string             `json:"reason,omitempty"`
-	DecidedAt   string             `json:"decidedAt,omitempty"`
-	DecidedBy   string             `json:"decidedBy,omitempty"`
-	Leader      string             `json:"leader,omitempty"`
-	Renewed     time.Time          `json:"renewed,omitzero"`
-	LookedAt    time.Time          `json:"lookedAt,omitzero"` // when the leader said what follows
-	Conditions  []status.Condition `json:"conditions,omitempty"`
-	Owner       *conflicts.Owner   `json:"owner,omitempty"` // another installation, whose the target is
-	Paused      bool               `json:"paused,omitempty"`
-	PausedBy    string             `json:"pausedBy,omitempty"`
-	PausedWhy   string             `json:"pausedReason,omitempty"`
-	BreakGlass  bool               `json:"enforcementOff,omitempty"`
-	Tripped     string             `json:"tripped,omitempty"` // why ballast stopped itself
-	HeldUntil   time.Time          `json:"heldUntil,omitzero"`
-	RollbackTo  string             `json:"rollbackTo,omitempty"`
-	Cordons     []steer.Cordoned   `json:"cordons,omitempty"`
-	Rollout     *UnderWay          `json:"rollout,omitempty"`
-	Workload    discover.Workload  `json:"workload"`
-	Replicas    []plan.Replica     `json:"replicas,omitempty"`
-	Pods        []PodStatus        `json:"pods,omitempty"`
-	Slots       *SlotsStatus       `json:"slots,omitempty"`
-	Known       []status.Replica   `json:"known,omitempty"`     // what the leader knows of each replica
-	Elsewhere   []status.Elsewhere `json:"elsewhere,omitempty"` // clusters that are not where the plan has them, by the pods' own account
-	Unwell      []status.Unwell    `json:"unwell,omitempty"`
-	FailoverOff string             `json:"failoverHeld,omitempty"` // why nothing is done about them
-	Orphaned    []status.Fault     `json:"orphaned,omitempty"`
-	Doubled     []status.Fault     `json:"doubled,omitempty"`
-	Budget      *status.Budget     `json:"budget,omitempty"`
-	PutBack     *plan.PutBack      `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
-	Candidate   *status.Candidate  `json:"candidate,omitempty"`
-	Blocked     []resize.Blocked   `json:"blocked,omitempty"`
-	Omitted     int                `json:"omitted,omitempty"` // entries of what the leader said that had no room
-	Pins        plan.Pins          `json:"pins,omitempty"`
-	PinProblems []plan.PinProblem  `json:"pinProblems,omitempty"`
-	Drift       []diff.Step        `json:"drift,omitempty"`
-	Held        []string           `json:"held,omitempty"`
-	Decisions   []decision         `json:"decisions,omitempty"` // newest first
-	Needs       []string           `json:"needs,omitempty"`     // what waits for a person
+	Plan        *plan.Plan          `json:"plan,omitempty"`
+	PlanError   string              `json:"planError,omitempty"`
+	Reason      string              `json:"reason,omitempty"`
+	DecidedAt   string              `json:"decidedAt,omitempty"`
+	DecidedBy   string              `json:"decidedBy,omitempty"`
+	Leader      string              `json:"leader,omitempty"`
+	Renewed     time.Time           `json:"renewed,omitzero"`
+	LookedAt    time.Time           `json:"lookedAt,omitzero"` // when the leader said what follows
+	Conditions  []status.Condition  `json:"conditions,omitempty"`
+	Owner       *conflicts.Owner    `json:"owner,omitempty"` // another installation, whose the target is
+	Paused      bool                `json:"paused,omitempty"`
+	PausedBy    string              `json:"pausedBy,omitempty"`
+	PausedWhy   string              `json:"pausedReason,omitempty"`
+	BreakGlass  bool                `json:"enforcementOff,omitempty"`
+	Tripped     string              `json:"tripped,omitempty"` // why ballast stopped itself
+	HeldUntil   time.Time           `json:"heldUntil,omitzero"`
+	RollbackTo  string              `json:"rollbackTo,omitempty"`
+	Cordons     []steer.Cordoned    `json:"cordons,omitempty"`
+	Rollout     *UnderWay           `json:"rollout,omitempty"`
+	Workload    discover.Workload   `json:"workload"`
+	Replicas    []plan.Replica      `json:"replicas,omitempty"`
+	Pods        []PodStatus         `json:"pods,omitempty"`
+	Slots       *SlotsStatus        `json:"slots,omitempty"`
+	Known       []status.Replica    `json:"known,omitempty"`     // what the leader knows of each replica
+	Elsewhere   []status.Elsewhere  `json:"elsewhere,omitempty"` // clusters that are not where the plan has them, by the pods' own account
+	Unwell      []status.Unwell     `json:"unwell,omitempty"`
+	FailoverOff string              `json:"failoverHeld,omitempty"` // why nothing is done about them
+	Orphaned    []status.Fault      `json:"orphaned,omitempty"`
+	Doubled     []status.Fault      `json:"doubled,omitempty"`
+	Budget      *status.Budget      `json:"budget,omitempty"`
+	PutBack     *probing.PutBack    `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
+	Candidate   *status.Candidate   `json:"candidate,omitempty"`
+	Blocked     []resize.Blocked    `json:"blocked,omitempty"`
+	Omitted     int                 `json:"omitted,omitempty"` // entries of what the leader said that had no room
+	Pins        plan.Pins           `json:"pins,omitempty"`
+	PinProblems []people.PinProblem `json:"pinProblems,omitempty"`
+	Drift       []diff.Step         `json:"drift,omitempty"`
+	Held        []string            `json:"held,omitempty"`
+	Decisions   []decision          `json:"decisions,omitempty"` // newest first
+	Needs       []string            `json:"needs,omitempty"`     // what waits for a person
 
 	Neighbours []conflicts.Finding `json:"neighbours,omitempty"`
 	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read

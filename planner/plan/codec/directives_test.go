@@ -1,23 +1,15 @@
-package plan
+package codec
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-)
 
-// manyDirectives is what takes the YAML library long.
-func manyDirectives() string {
-	var b strings.Builder
-	for i := range 5000 {
-		fmt.Fprintf(&b, "%%TAG !%d! x\n", i)
-	}
-	return b.String()
-}
+	"ballast/planner/plan/fixture"
+)
 
 func TestManyDirectives(t *testing.T) {
 	for text, want := range map[string]bool{
-		"": false, "%": false, "a: 1": false, manyDirectives(): true, "%a\n%b\n%c\n%d\n": false, "%a\n%b\n%c\n%d\n%e": true,
+		"": false, "%": false, "a: 1": false, fixture.ManyDirectives(): true, "%a\n%b\n%c\n%d\n": false, "%a\n%b\n%c\n%d\n%e": true,
 		"%a\r%b\r%c\r%d\r%e": true, "%a\u0085%b\u2028%c\u2029%d\u0085%e": true, strings.Repeat("a: 50%\n", 100): false, strings.Repeat(" %a\n", 100): false,
 		"\ufeff%a\n%b\n%c\n%d\n%e": true,
 	} {

@@ -1,4 +1,4 @@
-package plan
+package podspec
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/plan"
 )
 
 // TestFindController reads the table that the planner's and the webhook's tests read, too.
@@ -32,7 +34,7 @@ func TestFindController(t *testing.T) {
 			for i, c := range test.Containers {
 				signs[i] = ContainerSigns{Name: c.Name, Words: append(append([]string{}, c.Command...), c.Args...)}
 				for _, e := range c.Env {
-					signs[i].HasEnv = signs[i].HasEnv || e.Name == EnvReplicas
+					signs[i].HasEnv = signs[i].HasEnv || e.Name == plan.EnvReplicas
 				}
 			}
 			if diff := cmp.Diff(test.Want, FindController(signs, test.Named)); diff != "" {

@@ -1,4 +1,6 @@
-package plan
+// Package people is what people write in the plan ConfigMap and in its annotations: pins, cordons, numbers. It reads them
+// within bounds, says what is wrong and how to mend it, and adds pins to what stands.
+package people
 
 import (
 	"cmp"
@@ -6,14 +8,13 @@ import (
 
 	yamlnode "go.yaml.in/yaml/v3"
 
+	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 	"ballast/planner/printable"
 )
 
 // MaxPinsBytes bounds data.pins: 4,000 pins with names of 60 characters. The YAML library takes some 80 bytes for each.
 const MaxPinsBytes = 256 << 10
-
-// Pins are people's: cluster Secret name to replica.
-type Pins map[string]int
 
 // PinProblem is a pin that cannot be, with its line in data.pins and the mend.
 type PinProblem struct {
@@ -32,12 +33,12 @@ func (p PinProblem) Error() string {
 
 // ParsePins reads data.pins. Pins that cannot be are left out and reported; a pin named twice counts as its first line.
 // maxReplicas bounds the replicas; 0 judges no upper bound.
-func ParsePins(text string, maxReplicas int) (Pins, []PinProblem) {
+func ParsePins(text string, maxReplicas int) (plan.Pins, []PinProblem) {
 	root, problem := pinsNode(text)
 	if problem != nil {
-		return Pins{}, []PinProblem{*problem}
+		return plan.Pins{}, []PinProblem{*problem}
 	}
-	pins := Pins{}
+	pins := plan.Pins{}
 	var problems []PinProblem
 	if more := moreDocuments(text, root); more != nil {
 		problems = append(problems, *more)
@@ -66,7 +67,7 @@ func pinsNode(text string) (*yamlnode.Node, *PinProblem) {
 	if len(text) > MaxPinsBytes {
 		return nil, &PinProblem{Line: 1, Message: fmt.Sprintf("has %d KiB, and at most %d are read: pin fewer clusters", (len(text)+1023)>>10, MaxPinsBytes>>10)}
 	}
-	if ManyDirectives(text) {
+	if codec.ManyDirectives(text) {
 		return nil, &PinProblem{Line: 1, Message: "has many directives (lines that begin with %): write one `cluster-secret: replica` a line"}
 	}
 	var doc yamlnode.Node
@@ -93,7 +94,7 @@ func pinValue(key, value *yamlnode.Node, maxReplicas int) (int, string) {
 	if key.Anchor != "" || value.Anchor != "" || value.Kind == yamlnode.AliasNode {
 		return 0, "has an anchor or an alias: write the number out"
 	}
-	replica, ok := ParsePin(value.Value)
+	replica, ok := plan.ParsePin(value.Value)
 	if value.Kind != yamlnode.ScalarNode || !ok {
 		return 0, "a replica is a whole number, like 3"
 	}
@@ -110,8 +111,8 @@ func BadPin(replica, maxReplicas int) string {
 		return fmt.Sprintf("replica %d is below 0: a negative shard leaves the cluster without an owner", replica)
 	case maxReplicas > 0 && replica >= maxReplicas:
 		return fmt.Sprintf("replica %d is not below maxReplicas %d: choose 0 to %d, or raise maxReplicas", replica, maxReplicas, maxReplicas-1)
-	case replica >= ReplicaLimit:
-		return fmt.Sprintf("replica %d is not below %d", replica, ReplicaLimit)
+	case replica >= plan.ReplicaLimit:
+		return fmt.Sprintf("replica %d is not below %d", replica, plan.ReplicaLimit)
 	}
 	return ""
 }

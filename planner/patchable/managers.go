@@ -1,4 +1,6 @@
-package plan
+// Package patchable knows what the API server can write as JSON: which managedFields, times and texts keep an object from
+// being patched.
+package patchable
 
 import (
 	"encoding/json"
@@ -8,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PatchMeta is the metadata of a merge patch of an object that others write too. ManagedFields is FewManagers of the object
+// Meta is the metadata of a merge patch of an object that others write too. ManagedFields is FewManagers of the object
 // as it was read: the API server may take no patch that keeps what others brought.
-type PatchMeta struct {
+type Meta struct {
 	// UID and ResourceVersion name the state that the patch holds for; the API server refuses it for any other.
 	UID             types.UID          `json:"uid,omitempty"`
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
@@ -19,8 +21,8 @@ type PatchMeta struct {
 }
 
 // MergePatch is the patch of the metadata alone.
-func (m PatchMeta) MergePatch() ([]byte, error) {
-	return json.Marshal(map[string]PatchMeta{"metadata": m})
+func (m Meta) MergePatch() ([]byte, error) {
+	return json.Marshal(map[string]Meta{"metadata": m})
 }
 
 // What metadata.managedFields of an object that others write may have before ballast writes it without them. The API

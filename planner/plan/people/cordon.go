@@ -1,4 +1,4 @@
-package plan
+package people
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ballast/planner/plan"
 )
 
 // Cordon is a person's word that a replica is to be emptied and receives nothing until a time.
@@ -20,8 +22,8 @@ type Cordon struct {
 // any other.
 func ParseCordons(text string) ([]Cordon, error) {
 	switch {
-	case len(text) > MaxNoteBytes:
-		return nil, fmt.Errorf("reading the cordon: it has %d KiB, and at most %d are read: cordon fewer replicas", len(text)>>10, MaxNoteBytes>>10)
+	case len(text) > plan.MaxNoteBytes:
+		return nil, fmt.Errorf("reading the cordon: it has %d KiB, and at most %d are read: cordon fewer replicas", len(text)>>10, plan.MaxNoteBytes>>10)
 	case strings.TrimSpace(text) == "":
 		return nil, nil
 	}
@@ -51,7 +53,7 @@ func parseCordon(entry string) (Cordon, error) {
 	if !found {
 		return Cordon{}, fmt.Errorf("it has no time: %s", example)
 	}
-	replica, ok := ParsePin(number)
+	replica, ok := plan.ParsePin(number)
 	if !ok || BadPin(replica, 0) != "" {
 		return Cordon{}, fmt.Errorf("what stands before = is not the number of a replica: %s", example)
 	}

@@ -1,4 +1,4 @@
-package plan
+package patchable
 
 import (
 	"encoding/json"

@@ -1,4 +1,6 @@
-package plan
+// Package probing is what a probe asks the plan's webhooks in an annotation that is never stored, and what they answer:
+// that they hold the plan, and whose writes they put back.
+package probing
 
 import (
 	"cmp"
@@ -6,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ballast/planner/plan"
 )
 
 // AnnotationPutBack is where a probe of the plan's webhook asks whose writes it put back or refused, and has the answer. Like the probe
 // itself it is never stored.
-const AnnotationPutBack = Group + "/probe-putback"
+const AnnotationPutBack = plan.Group + "/probe-putback"
 
 // PutBackAsked is the question.
 const PutBackAsked = "asked"
@@ -116,7 +120,7 @@ func ParsePutBack(text string) (PutBack, bool) {
 
 // AnnotationProbe is how the planner asks whether the plan's webhook answers: it puts a question there, by a dry-run of
 // which nothing is stored, and the webhook puts the answer in its place.
-const AnnotationProbe = Group + "/probe"
+const AnnotationProbe = plan.Group + "/probe"
 
 // What a question and its answer begin with. They differ, so that a second pass over the answer changes nothing.
 const (
@@ -124,16 +128,16 @@ const (
 	probeAnswer   = "answered-"
 )
 
-// ProbeQuestion is the question of a probe. The nonce tells it from an older one.
-func ProbeQuestion(nonce string) string { return probeQuestion + nonce }
+// Question is the question of a probe. The nonce tells it from an older one.
+func Question(nonce string) string { return probeQuestion + nonce }
 
-// ProbeAnswer is the answer to a question, false for what is none.
-func ProbeAnswer(question string) (string, bool) {
+// Answer is the answer to a question, false for what is none.
+func Answer(question string) (string, bool) {
 	nonce, asked := strings.CutPrefix(question, probeQuestion)
 	if !asked || nonce == "" || len(nonce) > maxNonce {
 		return "", false
 	}
-	return probeAnswer + Digest(nonce), true
+	return probeAnswer + plan.Digest(nonce), true
 }
 
 // maxNonce bounds what is answered to.

@@ -1,38 +1,21 @@
-package plan
+package codec
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"ballast/planner/plan"
+	"ballast/planner/plan/fixture"
 )
 
-func example() Plan {
-	return Plan{
-		Revision: 17, Mode: Enforce,
-		Target:      Target{Kind: StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"},
-		PlannerUser: "system:serviceaccount:argocd:ballast-planner",
-		Replicas:    4, ControllerReplicas: 16, MaxReplicas: 16,
-		Resources:  &Resources{Requests: map[string]string{"cpu": "1", "memory": "2Gi"}, Limits: map[string]string{"memory": "4Gi"}},
-		References: map[string]string{"apps": "5120"},
-		Clusters: map[string]Row{
-			"prod-eu": {Replica: 3, Load: "1.82", Server: ServerHash("https://eu"), Pinned: true},
-			"prod-us": {Replica: 0, Load: "0.41"},
-			"null":    {Replica: 1}, "1e5": {Replica: 2}, "0x1f": {Replica: 3}, "a.b-c": {},
-		},
-		Rollout: &Rollout{Mode: "default", Stage: Assigning, Since: time.Date(2026, 11, 20, 10, 0, 0, 5, time.UTC),
-			From: Count{4, 16}, Replicas: 5, ControllerReplicas: 16, Wave: 1, Waves: 3, Moves: map[string]int{"prod-us": 4}, Was: map[string]int{"prod-us": 0}},
-	}
-}
-
 func TestEncodeWritesOneRowALine(t *testing.T) {
-	got, err := Encode(example())
+	got, err := Encode(fixture.Example())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +35,7 @@ clusters:
   "1e5": {replica: 2}
   a.b-c: {replica: 0}
   "null": {replica: 1}
-  prod-eu: {replica: 3, load: "1.82", srv: ` + ServerHash("https://eu") + `, pinned: true}
+  prod-eu: {replica: 3, load: "1.82", srv: ` + plan.ServerHash("https://eu") + `, pinned: true}
   prod-us: {replica: 0, load: "0.41"}
 rollout:
   mode: default
@@ -72,12 +55,12 @@ rollout:
 }
 
 func TestDecodeReadsWhatEncodeWrites(t *testing.T) {
-	want := example()
+	want := fixture.Example()
 	text, err := Encode(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, decode := range map[string]func(string) (Plan, error){"lenient": Decode, "strict": DecodeStrict} {
+	for name, decode := range map[string]func(string) (plan.Plan, error){"lenient": Decode, "strict": DecodeStrict} {
 		got, err := decode(text)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -89,34 +72,34 @@ func TestDecodeReadsWhatEncodeWrites(t *testing.T) {
 }
 
 // drawPlan draws a plan that Validate accepts.
-func drawPlan(t *rapid.T) Plan {
+func drawPlan(t *rapid.T) plan.Plan {
 	name := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?`)
-	p := Plan{
+	p := plan.Plan{
 		Revision:    rapid.Int64Range(1, 1<<40).Draw(t, "revision"),
-		Mode:        rapid.SampledFrom([]Mode{Observe, Hold, Enforce}).Draw(t, "mode"),
-		Target:      Target{Kind: StatefulSet, Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "name"), Container: name.Draw(t, "container")},
+		Mode:        rapid.SampledFrom([]plan.Mode{plan.Observe, plan.Hold, plan.Enforce}).Draw(t, "mode"),
+		Target:      plan.Target{Kind: plan.StatefulSet, Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "name"), Container: name.Draw(t, "container")},
 		PlannerUser: rapid.String().Draw(t, "user"), Selector: rapid.String().Draw(t, "selector"),
 		Replicas: rapid.IntRange(0, 64).Draw(t, "replicas"), ControllerReplicas: rapid.IntRange(0, 64).Draw(t, "env"),
 		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"), FreeReplicas: rapid.Bool().Draw(t, "free"), Unmanaged: rapid.Bool().Draw(t, "unmanaged"),
-		Clusters: map[string]Row{},
+		Clusters: map[string]plan.Row{},
 	}
 	p.Sizes = drawSizes(t, p.MaxReplicas)
 	p.Cordoned = rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "cordoned")
-	p.MaxClusters, p.Full = rapid.IntRange(0, ClusterLimit).Draw(t, "most clusters"), rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "full")
+	p.MaxClusters, p.Full = rapid.IntRange(0, plan.ClusterLimit).Draw(t, "most clusters"), rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "full")
 	for _, n := range rapid.SliceOfN(name, 0, 4).Draw(t, "groups") {
-		g := ClusterGroup{At: rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "on")}
+		g := plan.ClusterGroup{At: rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "on")}
 		selector := rapid.StringN(1, 40, 200).Draw(t, "of the group")
 		if g.Apart = selector; rapid.Bool().Draw(t, "together") {
 			g.Apart, g.Together = "", selector
 		}
 		if p.Groups == nil {
-			p.Groups = map[string]ClusterGroup{}
+			p.Groups = map[string]plan.ClusterGroup{}
 		}
 		p.Groups[n] = g
 	}
 	for _, n := range rapid.SliceOfN(name, 0, 30).Draw(t, "clusters") {
-		load := Load(rapid.Int64Range(0, int64(LoadUnit)*1000).Draw(t, "load"))
-		p.Clusters[n] = Row{Replica: rapid.IntRange(0, 63).Draw(t, "replica"), Load: load.Display(), Server: ServerHash("https://" + n), Pinned: rapid.Bool().Draw(t, "pinned")}
+		load := plan.Load(rapid.Int64Range(0, int64(plan.LoadUnit)*1000).Draw(t, "load"))
+		p.Clusters[n] = plan.Row{Replica: rapid.IntRange(0, 63).Draw(t, "replica"), Load: load.Display(), Server: plan.ServerHash("https://" + n), Pinned: rapid.Bool().Draw(t, "pinned")}
 	}
 	return p
 }
@@ -143,13 +126,13 @@ func TestEveryValidPlanSurvivesTheCodec(t *testing.T) {
 
 // What a plan without cordons and groups is written as stays the same, to the letter: old webhooks and new ones read it alike.
 func TestCordonsAndGroupsAreWrittenALineEach(t *testing.T) {
-	without, err := Encode(example())
+	without, err := Encode(fixture.Example())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := example()
+	p := fixture.Example()
 	p.Cordoned = []int{1, 3}
-	p.Groups = map[string]ClusterGroup{"hubs": {Apart: "tier in (core,hub)", At: []int{0, 2}}, "payments": {Together: "team=payments"}}
+	p.Groups = map[string]plan.ClusterGroup{"hubs": {Apart: "tier in (core,hub)", At: []int{0, 2}}, "payments": {Together: "team=payments"}}
 	got, err := Encode(p)
 	if err != nil {
 		t.Fatal(err)
@@ -167,13 +150,13 @@ clusters:
 	if diff := cmp.Diff(p, back); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for name, change := range map[string]func(*Plan){
-		"another cordon":     func(p *Plan) { p.Cordoned[1] = 2 },
-		"no cordon":          func(p *Plan) { p.Cordoned = nil },
-		"another selector":   func(p *Plan) { p.Groups["hubs"] = ClusterGroup{Apart: "tier", At: []int{0, 2}} },
-		"another replica":    func(p *Plan) { p.Groups["hubs"].At[0] = 1 },
-		"together for apart": func(p *Plan) { p.Groups["payments"] = ClusterGroup{Apart: "team=payments"} },
-		"a group less":       func(p *Plan) { delete(p.Groups, "hubs") },
+	for name, change := range map[string]func(*plan.Plan){
+		"another cordon":     func(p *plan.Plan) { p.Cordoned[1] = 2 },
+		"no cordon":          func(p *plan.Plan) { p.Cordoned = nil },
+		"another selector":   func(p *plan.Plan) { p.Groups["hubs"] = plan.ClusterGroup{Apart: "tier", At: []int{0, 2}} },
+		"another replica":    func(p *plan.Plan) { p.Groups["hubs"].At[0] = 1 },
+		"together for apart": func(p *plan.Plan) { p.Groups["payments"] = plan.ClusterGroup{Apart: "team=payments"} },
+		"a group less":       func(p *plan.Plan) { delete(p.Groups, "hubs") },
 	} {
 		other := p.Clone()
 		if change(&other); p.SameEnforced(other) {
@@ -184,11 +167,11 @@ clusters:
 
 // An old plan is written as before, to the letter, and a webhook that does not know the two fields enforces all the others.
 func TestWhoIsFullIsWrittenALineEach(t *testing.T) {
-	without, err := Encode(example())
+	without, err := Encode(fixture.Example())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := example()
+	p := fixture.Example()
 	p.MaxClusters, p.Full = 50, []int{0, 2}
 	got, err := Encode(p)
 	if err != nil {
@@ -201,54 +184,38 @@ func TestWhoIsFullIsWrittenALineEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := Encode(old); err != nil || Digest(again) != Digest(without) {
+	if again, err := Encode(old); err != nil || plan.Digest(again) != plan.Digest(without) {
 		t.Errorf("a plan of before has another digest once it was read: %v\n%s", err, again)
 	}
-	for name, change := range map[string]func(*Plan){
-		"another number":  func(p *Plan) { p.MaxClusters = 51 },
-		"any number":      func(p *Plan) { p.MaxClusters = 0 },
-		"another replica": func(p *Plan) { p.Full[1] = 1 },
-		"none is full":    func(p *Plan) { p.Full = nil },
+	for name, change := range map[string]func(*plan.Plan){
+		"another number":  func(p *plan.Plan) { p.MaxClusters = 51 },
+		"any number":      func(p *plan.Plan) { p.MaxClusters = 0 },
+		"another replica": func(p *plan.Plan) { p.Full[1] = 1 },
+		"none is full":    func(p *plan.Plan) { p.Full = nil },
 	} {
 		other := p.Clone()
 		if change(&other); p.SameEnforced(other) {
 			t.Errorf("%s makes no difference", name)
 		}
 	}
-	p.MaxClusters, p.Full = -1, []int{ReplicaLimit}
+	p.MaxClusters, p.Full = -1, []int{plan.ReplicaLimit}
 	want := "maxClusters: -1 is not between 0 and 1000000\nfull: 1000000 is not between 0 and 999999"
 	if got := fmt.Sprint(p.Validate()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	p.MaxClusters, p.Full = ClusterLimit+1, make([]int, 1001)
+	p.MaxClusters, p.Full = plan.ClusterLimit+1, make([]int, 1001)
 	want = "maxClusters: 1000001 is not between 0 and 1000000\nfull: it has 1001 replicas, and at most 1000 are read"
 	if got := fmt.Sprint(p.Validate()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestGroupsThatCannotBeEnforcedAreRefused(t *testing.T) {
-	p := example()
-	p.Cordoned = []int{-1}
-	p.Groups = map[string]ClusterGroup{"both": {Apart: "a", Together: "b"}, "neither": {}, "odd": {Apart: "a", At: []int{ReplicaLimit}},
-		"long": {Together: strings.Repeat("a", 4097)}, "many": {Apart: "a", At: make([]int, 1001)}}
-	want := `cordoned: -1 is not between 0 and 999999
-groups[both]: it has not one of apart and together
-groups[long]: its selector has 4097 bytes, and at most 4096 are read
-groups[many].at: it has 1001 replicas, and at most 1000 are read
-groups[neither]: it has not one of apart and together
-groups[odd].at: 1000000 is not between 0 and 999999`
-	if got := fmt.Sprint(p.Validate()); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 func TestEncodeSaysHowManyClustersFit(t *testing.T) {
-	p := example()
-	p.Clusters = map[string]Row{}
+	p := fixture.Example()
+	p.Clusters = map[string]plan.Row{}
 	for i := range 8000 {
 		name := fmt.Sprintf("%083d", i)
-		p.Clusters["c"+name[1:]] = Row{Replica: 12, Load: "0.000213", Server: ServerHash(name)}
+		p.Clusters["c"+name[1:]] = plan.Row{Replica: 12, Load: "0.000213", Server: plan.ServerHash(name)}
 	}
 	_, err := Encode(p)
 	if err == nil || !strings.Contains(err.Error(), "about 6") {
@@ -264,7 +231,7 @@ func TestEncodeSaysHowManyClustersFit(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	good, err := Encode(example())
+	good, err := Encode(fixture.Example())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +253,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"an alias":             {good + "z: &z a\ny: [*z]\n", "has an anchor, an alias"},
 		"the alias bomb":       {bomb, "has an anchor, an alias"},
 		"a huge odd part":      {good + "y: [" + strings.Repeat("a,", maxOddBytes/2) + "]\n", "KiB of it are not in ballast's own form"},
-		"many directives":      {manyDirectives() + "---\n" + good, "it has many directives"},
+		"many directives":      {fixture.ManyDirectives() + "---\n" + good, "it has many directives"},
 		"an alias in moves":    {good + "rollout:\n  mode: live\n  moves: {a: &a 1, b: *a}\n", "has an anchor, an alias"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +265,7 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestOnlyStrictDecodingRefusesUnknownFields(t *testing.T) {
-	good, err := Encode(example())
+	good, err := Encode(fixture.Example())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,10 +283,10 @@ var bomb = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nz: &z \"" + st
 
 // What ballast writes has neither of the characters, whatever people name things.
 func TestNothingThatIsEncodedLooksLikeAnAlias(t *testing.T) {
-	p := example()
+	p := fixture.Example()
 	p.PlannerUser, p.References = "a&b*c", map[string]string{"*x": "&1"}
-	p.Clusters["*&"] = Row{Replica: 1}
-	p.Rollout = &Rollout{Mode: ModeX0Y, Stage: Draining, Moves: map[string]int{"*a": 1}, Was: map[string]int{"&a": 1}}
+	p.Clusters["*&"] = plan.Row{Replica: 1}
+	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Moves: map[string]int{"*a": 1}, Was: map[string]int{"&a": 1}}
 	text, err := Encode(p)
 	if err != nil {
 		t.Fatal(err)
@@ -338,12 +305,12 @@ func TestNothingThatIsEncodedLooksLikeAnAlias(t *testing.T) {
 
 // The whole fleet may move at once, and a plan of any size that may be written can be read again.
 func TestAPlanWhoseWholeFleetMovesIsReadByLines(t *testing.T) {
-	p := example()
-	p.Rollout = &Rollout{Mode: ModeX0Y, Stage: Draining, Moves: map[string]int{}, Was: map[string]int{}}
-	p.Clusters = map[string]Row{}
+	p := fixture.Example()
+	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Moves: map[string]int{}, Was: map[string]int{}}
+	p.Clusters = map[string]plan.Row{}
 	for i := range 5000 {
 		name := fmt.Sprintf("cluster-%06d", i)
-		p.Clusters[name], p.Rollout.Moves[name], p.Rollout.Was[name] = Row{Replica: i % 8}, i%7, i%8
+		p.Clusters[name], p.Rollout.Moves[name], p.Rollout.Was[name] = plan.Row{Replica: i % 8}, i%7, i%8
 	}
 	text, err := Encode(p)
 	if err != nil {
@@ -364,7 +331,7 @@ func checkFlows(t interface{ Fatalf(string, ...any) }, text string) {
 	if f.moves == nil && f.was == nil {
 		return
 	}
-	var whole, head wire
+	var whole, head plan.Wire
 	if yaml.UnmarshalStrict([]byte(text), &whole) != nil || yaml.UnmarshalStrict([]byte(rest), &head) != nil {
 		return
 	}
@@ -380,7 +347,7 @@ func checkRows(t interface{ Fatalf(string, ...any) }, text string) {
 	if !ok {
 		return
 	}
-	var whole, head wire
+	var whole, head plan.Wire
 	if err := yaml.UnmarshalStrict([]byte(text), &whole); err != nil {
 		if yaml.UnmarshalStrict([]byte(rest), &head) == nil {
 			t.Fatalf("only the reader of lines takes this: %v\n%s", err, text)
@@ -415,7 +382,7 @@ func TestLinesAreReadAsYAMLReadsThem(t *testing.T) {
 }
 
 func TestEditedRowsAreLeftToYAML(t *testing.T) {
-	good, err := Encode(example())
+	good, err := Encode(fixture.Example())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,11 +408,11 @@ func TestEditedRowsAreLeftToYAML(t *testing.T) {
 
 func BenchmarkDecode(b *testing.B) {
 	for _, n := range []int{100, 7500} {
-		p := example()
-		p.Clusters = map[string]Row{}
+		p := fixture.Example()
+		p.Clusters = map[string]plan.Row{}
 		for i := range n {
 			name := fmt.Sprintf("cluster-%06d", i)
-			p.Clusters[name] = Row{Replica: i % 8, Load: "0.000213", Server: ServerHash(name)}
+			p.Clusters[name] = plan.Row{Replica: i % 8, Load: "0.000213", Server: plan.ServerHash(name)}
 		}
 		text, err := Encode(p)
 		if err != nil {
@@ -463,7 +430,7 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func FuzzDecode(f *testing.F) {
-	good, err := Encode(example())
+	good, err := Encode(fixture.Example())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -496,26 +463,4 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("enforced fields changed:\n%+v\n%+v", p, back)
 		}
 	})
-}
-
-// What nobody vouches for is not decoded: a hash allocates next to nothing, a decoder thousands of times.
-func TestTheDigestIsComparedBeforeAnythingIsDecoded(t *testing.T) {
-	text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\ny: [" + strings.Repeat("a,", 10_000) + "]\n"
-	for name, test := range map[string]struct {
-		digest string
-		most   float64
-		least  float64
-	}{
-		"another's": {Digest(text + " "), 100, 0},
-		"its own":   {Digest(text), math.Inf(1), 1000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := testing.AllocsPerRun(3, func() {
-				ParseDocument(map[string]string{KeyPlan: text}, map[string]string{AnnotationDigest: test.digest})
-			})
-			if got > test.most || got < test.least {
-				t.Errorf("%v allocations, want %v to %v", got, test.least, test.most)
-			}
-		})
-	}
 }

@@ -1,34 +1,6 @@
-package plan
+package codec
 
-import (
-	"strconv"
-	"strings"
-)
-
-// What people may ask for by a number. The webhook notes these numbers in audit logs, whose fields have as many digits.
-const (
-	MaxAccepted = 999_999       // clusters, in AnnotationAcceptDiscovery
-	MaxRollback = 9_999_999_999 // a revision, in AnnotationRollback; revisions go up by one, and from a forged one by a million
-)
-
-// ParseAsked reads the number of an annotation, from 0 to most.
-func ParseAsked(text string, most int64) (int64, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > most {
-		return 0, false
-	}
-	return n, true
-}
-
-// ParsePin reads a pin as it is written in one way only, so that "03", "+3" and "3.0" are none. It may be below 0 or
-// too large: BadPin says so.
-func ParsePin(text string) (int, bool) {
-	n, err := strconv.Atoi(text)
-	if err != nil || strconv.Itoa(n) != text {
-		return 0, false
-	}
-	return n, true
-}
+import "strings"
 
 // mostDirectives is how many lines of a document may begin as a YAML directive does. The library compares each with all
 // before it, and nobody needs more than one.

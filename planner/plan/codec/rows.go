@@ -1,8 +1,10 @@
-package plan
+package codec
 
 import (
 	"strconv"
 	"strings"
+
+	"ballast/planner/plan"
 )
 
 // clustersHead starts the rows in what Encode writes.
@@ -11,13 +13,13 @@ const clustersHead = "\nclusters:\n"
 // cutRows takes the rows out of a document that Encode wrote, by lines: a YAML reader takes 30 times as long for them
 // and leaves 36 MB of garbage behind at 7,500 rows, on every replica at every change. What does not look to the letter
 // like Encode's own lines is left to the YAML reader; ok is false then.
-func cutRows(text string) (rest string, rows map[string]Row, ok bool) {
+func cutRows(text string) (rest string, rows map[string]plan.Row, ok bool) {
 	start := strings.Index(text, clustersHead)
 	if start < 0 {
 		return "", nil, false
 	}
 	body := text[start+len(clustersHead):]
-	rows = make(map[string]Row, strings.Count(body, "\n"))
+	rows = make(map[string]plan.Row, strings.Count(body, "\n"))
 	for strings.HasPrefix(body, "  ") {
 		line, after, whole := strings.Cut(body, "\n")
 		name, row, parsed := parseRow(line[2:])
@@ -35,19 +37,19 @@ func cutRows(text string) (rest string, rows map[string]Row, ok bool) {
 }
 
 // parseRow reads `name: {replica: 3, load: "1.82", srv: abcdefg, pinned: true}`.
-func parseRow(line string) (string, Row, bool) {
+func parseRow(line string) (string, plan.Row, bool) {
 	name, fields, ok := strings.Cut(line, ": {replica: ")
 	if !ok {
-		return "", Row{}, false
+		return "", plan.Row{}, false
 	}
 	if name, ok = unscalar(name); !ok {
-		return "", Row{}, false
+		return "", plan.Row{}, false
 	}
 	row, ok := parseFields(fields)
 	return name, row, ok
 }
 
-func parseFields(s string) (row Row, ok bool) {
+func parseFields(s string) (row plan.Row, ok bool) {
 	end := strings.IndexAny(s, ",}")
 	if end < 0 {
 		return row, false
@@ -65,10 +67,10 @@ func parseFields(s string) (row Row, ok bool) {
 		row.Load, s = load, after
 	}
 	if rest, found := strings.CutPrefix(s, ", srv: "); found {
-		if len(rest) < serverHashLetters || strings.Trim(rest[:serverHashLetters], "abcdefghijklmnopqrstuvwxyz") != "" {
+		if len(rest) < plan.ServerHashLetters || strings.Trim(rest[:plan.ServerHashLetters], "abcdefghijklmnopqrstuvwxyz") != "" {
 			return row, false
 		}
-		row.Server, s = rest[:serverHashLetters], rest[serverHashLetters:]
+		row.Server, s = rest[:plan.ServerHashLetters], rest[plan.ServerHashLetters:]
 	}
 	if rest, found := strings.CutPrefix(s, ", pinned: true"); found {
 		row.Pinned, s = true, rest
@@ -126,7 +128,7 @@ func endsInRollout(text, head string) bool {
 }
 
 // into puts the moves back where they were cut out.
-func (f flows) into(r *Rollout) {
+func (f flows) into(r *plan.Rollout) {
 	if r == nil {
 		return
 	}
@@ -138,11 +140,11 @@ func (f flows) into(r *Rollout) {
 	}
 }
 
-// unscalar reads a name as scalar wrote it.
+// unscalar reads a name as Scalar wrote it.
 func unscalar(name string) (string, bool) {
 	if !strings.HasPrefix(name, `"`) {
-		return name, scalar(name) == name
+		return name, Scalar(name) == name
 	}
 	unquoted, err := strconv.Unquote(name)
-	return unquoted, err == nil && scalar(unquoted) == name
+	return unquoted, err == nil && Scalar(unquoted) == name
 }

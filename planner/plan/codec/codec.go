@@ -1,7 +1,7 @@
-package plan
+// Package codec writes and reads data.plan: the same bytes for the same plan, a row a line.
+package codec
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,70 +11,17 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"ballast/planner/plan"
 )
 
 // MaxBytes bounds data.plan. An object may have 1 MiB in etcd's eyes by default (1.5 MiB requests); the rest is left to
 // people's pins, annotations and managedFields.
 const MaxBytes = 900 << 10
 
-// wire is the document's JSON shape; the encoder writes the same keys in the same order by hand, because no YAML
-// library keeps a row on one line, and rows are what people read and edit.
-type wire struct {
-	APIVersion         string            `json:"apiVersion"`
-	Kind               string            `json:"kind"`
-	Revision           int64             `json:"revision"`
-	Mode               Mode              `json:"mode"`
-	Target             Target            `json:"target"`
-	PlannerUser        string            `json:"plannerUser"`
-	Selector           string            `json:"selector,omitempty"`
-	Replicas           int               `json:"replicas"`
-	FreeReplicas       bool              `json:"freeReplicas,omitempty"`
-	Unmanaged          bool              `json:"unmanaged,omitempty"`
-	ControllerReplicas int               `json:"controllerReplicas"`
-	MaxReplicas        int               `json:"maxReplicas"`
-	NextEnv            int               `json:"nextControllerReplicas,omitempty"`
-	Resources          *Resources        `json:"resources,omitempty"`
-	References         map[string]string `json:"references,omitempty"`
-	Cordoned           []int             `json:"cordoned,omitempty"`
-	MaxClusters        int               `json:"maxClusters,omitempty"`
-	Full               []int             `json:"full,omitempty"`
-
-	Sizes    map[string]Resources    `json:"sizes,omitempty"`
-	Groups   map[string]ClusterGroup `json:"groups,omitempty"`
-	Clusters map[string]Row          `json:"clusters"`
-	Rollout  *Rollout                `json:"rollout,omitempty"`
-}
-
-// MarshalJSON writes the plan as its document's JSON.
-func (p Plan) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target,
-		PlannerUser: p.PlannerUser, Selector: p.Selector, Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged,
-		ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, NextEnv: p.NextControllerReplicas, Resources: p.Resources,
-		References: p.References, Cordoned: p.Cordoned, MaxClusters: p.MaxClusters, Full: p.Full, Sizes: p.Sizes.wire(), Groups: p.Groups,
-		Clusters: p.Clusters, Rollout: p.Rollout})
-}
-
-// UnmarshalJSON reads the plan from its document's JSON.
-func (p *Plan) UnmarshalJSON(data []byte) error {
-	var w wire
-	if err := json.Unmarshal(data, &w); err != nil {
-		return err
-	}
-	read, err := w.plan()
-	*p = read
-	return err
-}
-
-func (w wire) plan() (Plan, error) {
-	sizes, err := sizesOf(w.Sizes)
-	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser,
-		Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas, ControllerReplicas: w.ControllerReplicas,
-		MaxReplicas: w.MaxReplicas, NextControllerReplicas: w.NextEnv, Resources: w.Resources, References: w.References, Cordoned: w.Cordoned, MaxClusters: w.MaxClusters, Full: w.Full, Sizes: sizes, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}, err
-}
-
 // Encode writes data.plan: rows sorted by name, one a line, the same bytes for the same plan. A plan that would not fit
 // is refused with the number of clusters that do.
-func Encode(p Plan) (string, error) {
+func Encode(p plan.Plan) (string, error) {
 	if err := p.Validate(); err != nil {
 		return "", fmt.Errorf("encoding plan revision %d: %w", p.Revision, err)
 	}
@@ -91,7 +38,7 @@ func Encode(p Plan) (string, error) {
 var ErrTooLarge = errors.New("it is too large")
 
 // written is data.plan, and how many of its bytes are rows.
-func written(p Plan) (text string, rows int) {
+func written(p plan.Plan) (text string, rows int) {
 	var b strings.Builder
 	b.Grow(256 + 96*len(p.Clusters))
 	writeHead(&b, p)
@@ -112,7 +59,7 @@ const (
 
 // Room is how many bytes a plan leaves of what it may have, and RowBytes what a row takes. A small plan is not written
 // for it.
-func Room(p Plan) int {
+func Room(p plan.Plan) int {
 	names := len(p.Clusters)
 	if p.Sizes != nil {
 		names += 1 + len(p.Sizes.Replicas) // a size takes less than a row's bound
@@ -130,15 +77,15 @@ func Room(p Plan) int {
 // RowBytes is what a cluster's row takes at most without its load.
 func RowBytes(name string) int { return len(name) + bareRow }
 
-func writeHead(b *strings.Builder, p Plan) {
-	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, scalar(string(p.Mode)))
-	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", scalar(p.Target.Kind), scalar(p.Target.Namespace), scalar(p.Target.Name), scalar(p.Target.Container))
-	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
+func writeHead(b *strings.Builder, p plan.Plan) {
+	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", plan.APIVersion, plan.Kind, p.Revision, Scalar(string(p.Mode)))
+	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", Scalar(p.Target.Kind), Scalar(p.Target.Namespace), Scalar(p.Target.Name), Scalar(p.Target.Container))
+	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", Scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
 	if p.NextControllerReplicas > 0 {
 		fmt.Fprintf(b, "nextControllerReplicas: %d\n", p.NextControllerReplicas)
 	}
 	if p.Selector != "" {
-		fmt.Fprintf(b, "selector: %s\n", scalar(p.Selector))
+		fmt.Fprintf(b, "selector: %s\n", Scalar(p.Selector))
 	}
 	if p.FreeReplicas {
 		b.WriteString("freeReplicas: true\n")
@@ -147,7 +94,7 @@ func writeHead(b *strings.Builder, p Plan) {
 		b.WriteString("unmanaged: true\n")
 	}
 	if p.Resources != nil {
-		fmt.Fprintf(b, "resources: %s\n", p.Resources.flow())
+		fmt.Fprintf(b, "resources: %s\n", sizeFlow(*p.Resources))
 	}
 	if len(p.References) > 0 {
 		fmt.Fprintf(b, "references: %s\n", flow(p.References, scalarValue))
@@ -165,8 +112,26 @@ func writeHead(b *strings.Builder, p Plan) {
 	writeGroups(b, p.Groups)
 }
 
+// writeSizes writes a size a line, the default first.
+func writeSizes(b *strings.Builder, s *plan.Sizes) {
+	if s == nil {
+		return
+	}
+	b.WriteString("sizes:\n")
+	if !s.Default.Empty() {
+		fmt.Fprintf(b, "  %s: %s\n", plan.DefaultSize, sizeFlow(s.Default))
+	}
+	for _, ordinal := range slices.Sorted(maps.Keys(s.Replicas)) {
+		fmt.Fprintf(b, "  %q: %s\n", strconv.Itoa(ordinal), sizeFlow(s.Replicas[ordinal]))
+	}
+}
+
+func sizeFlow(r plan.Resources) string {
+	return "{requests: " + flow(r.Requests, scalarValue) + ", limits: " + flow(r.Limits, scalarValue) + "}"
+}
+
 // writeGroups writes a group a line.
-func writeGroups(b *strings.Builder, groups map[string]ClusterGroup) {
+func writeGroups(b *strings.Builder, groups map[string]plan.ClusterGroup) {
 	if len(groups) == 0 {
 		return
 	}
@@ -177,7 +142,7 @@ func writeGroups(b *strings.Builder, groups map[string]ClusterGroup) {
 		if g.Apart != "" {
 			kind = "apart"
 		}
-		fmt.Fprintf(b, "  %s: {%s: %s", scalar(name), kind, quote(g.Selector()))
+		fmt.Fprintf(b, "  %s: {%s: %s", Scalar(name), kind, quote(g.Selector()))
 		if len(g.At) > 0 {
 			fmt.Fprintf(b, ", at: %s", numbers(g.At))
 		}
@@ -193,7 +158,7 @@ func numbers(list []int) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-func writeRows(b *strings.Builder, rows map[string]Row) {
+func writeRows(b *strings.Builder, rows map[string]plan.Row) {
 	if len(rows) == 0 {
 		b.WriteString("clusters: {}\n")
 		return
@@ -202,7 +167,7 @@ func writeRows(b *strings.Builder, rows map[string]Row) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		row := rows[name]
 		b.WriteString("  ")
-		b.WriteString(scalar(name))
+		b.WriteString(Scalar(name))
 		b.WriteString(": {replica: ")
 		b.WriteString(strconv.Itoa(row.Replica))
 		if row.Load != "" {
@@ -211,7 +176,7 @@ func writeRows(b *strings.Builder, rows map[string]Row) {
 		}
 		if row.Server != "" {
 			b.WriteString(", srv: ")
-			b.WriteString(scalar(row.Server))
+			b.WriteString(Scalar(row.Server))
 		}
 		if row.Pinned {
 			b.WriteString(", pinned: true")
@@ -220,11 +185,11 @@ func writeRows(b *strings.Builder, rows map[string]Row) {
 	}
 }
 
-func writeRollout(b *strings.Builder, r *Rollout) {
+func writeRollout(b *strings.Builder, r *plan.Rollout) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "rollout:\n  mode: %s\n  stage: %s\n  since: %q\n", scalar(r.Mode), scalar(string(r.Stage)), r.Since.UTC().Format(time.RFC3339Nano))
+	fmt.Fprintf(b, "rollout:\n  mode: %s\n  stage: %s\n  since: %q\n", Scalar(r.Mode), Scalar(string(r.Stage)), r.Since.UTC().Format(time.RFC3339Nano))
 	fmt.Fprintf(b, "  from: {replicas: %d, controllerReplicas: %d}\n  replicas: %d\n  controllerReplicas: %d\n", r.From.Replicas, r.From.ControllerReplicas, r.Replicas, r.ControllerReplicas)
 	if r.Wave > 0 {
 		fmt.Fprintf(b, "  wave: %d\n", r.Wave)
@@ -243,7 +208,7 @@ func writeRollout(b *strings.Builder, r *Rollout) {
 func flow[V any](m map[string]V, value func(V) string) string {
 	parts := make([]string, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, scalar(k)+": "+value(m[k]))
+		parts = append(parts, Scalar(k)+": "+value(m[k]))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
@@ -253,9 +218,9 @@ func scalarValue(v string) string { return quote(v) }
 // yamlWords are the plain words that some YAML reader takes for a boolean or null.
 var yamlWords = map[string]bool{"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
 
-// scalar writes a string so that every YAML reader sees a string: plain where it starts with a letter and holds only
+// Scalar writes a string so that every YAML reader sees a string: plain where it starts with a letter and holds only
 // what names hold, quoted otherwise ("1e5", "null", "0x1f" are valid Secret names).
-func scalar(s string) string {
+func Scalar(s string) string {
 	if s == "" || yamlWords[strings.ToLower(s)] || !isLetter(s[0]) || s[len(s)-1] == ':' {
 		return quote(s)
 	}
@@ -277,12 +242,12 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 
 // Decode reads data.plan. Fields it does not know are passed over, so that a webhook of the previous version enforces
 // the next version's plan while an upgrade is under way; the digest, not strictness, guards against edits.
-func Decode(text string) (Plan, error) { return decode(text, yaml.Unmarshal, Plan.Validate) }
+func Decode(text string) (plan.Plan, error) { return decode(text, yaml.Unmarshal, plan.Plan.Validate) }
 
 // DecodeStrict reads data.plan as a person edited it: an unknown or duplicate field is an error. The replicas of the
 // rows may be any number: they are meant as pins, and it is as pins that they are judged.
-func DecodeStrict(text string) (Plan, error) {
-	return decode(text, yaml.UnmarshalStrict, func(p Plan) error {
+func DecodeStrict(text string) (plan.Plan, error) {
+	return decode(text, yaml.UnmarshalStrict, func(p plan.Plan) error {
 		p.Clusters = nil
 		return p.Validate()
 	})
@@ -297,9 +262,9 @@ const maxOddBytes = 256 << 10
 // writes.
 var errAlias = errors.New("it has an anchor, an alias or one of their characters, & and *: write values out")
 
-func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, validate func(Plan) error) (Plan, error) {
+func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, validate func(plan.Plan) error) (plan.Plan, error) {
 	if len(text) > MaxBytes {
-		return Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text), MaxBytes)
+		return plan.Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text), MaxBytes)
 	}
 	rest, rows, cut := cutRows(text)
 	if !cut {
@@ -308,29 +273,29 @@ func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, val
 	rest, flows := cutFlows(rest)
 	switch {
 	case len(rest) > maxOddBytes:
-		return Plan{}, fmt.Errorf("decoding the plan: %d KiB of it are not in ballast's own form, and at most %d are read", len(rest)>>10, maxOddBytes>>10)
+		return plan.Plan{}, fmt.Errorf("decoding the plan: %d KiB of it are not in ballast's own form, and at most %d are read", len(rest)>>10, maxOddBytes>>10)
 	case strings.ContainsAny(rest, "&*"):
-		return Plan{}, fmt.Errorf("decoding the plan: %w", errAlias)
+		return plan.Plan{}, fmt.Errorf("decoding the plan: %w", errAlias)
 	case ManyDirectives(rest):
-		return Plan{}, errors.New("decoding the plan: it has many directives (lines that begin with %)")
+		return plan.Plan{}, errors.New("decoding the plan: it has many directives (lines that begin with %)")
 	}
-	var w wire
+	var w plan.Wire
 	if err := unmarshal([]byte(rest), &w); err != nil {
-		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
+		return plan.Plan{}, fmt.Errorf("decoding the plan: %w", err)
 	}
 	if cut {
 		w.Clusters = rows
 	}
 	flows.into(w.Rollout)
-	if w.APIVersion != APIVersion || w.Kind != Kind {
-		return Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, APIVersion, Kind)
+	if w.APIVersion != plan.APIVersion || w.Kind != plan.Kind {
+		return plan.Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, plan.APIVersion, plan.Kind)
 	}
-	p, err := w.plan()
+	p, err := w.Plan()
 	if err == nil {
 		err = validate(p)
 	}
 	if err != nil {
-		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
+		return plan.Plan{}, fmt.Errorf("decoding the plan: %w", err)
 	}
 	return p, nil
 }

@@ -1,4 +1,4 @@
-package plan
+package people
 
 import (
 	"errors"
@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"ballast/planner/plan"
+	"ballast/planner/plan/codec"
 )
 
 // errOwnForm says that data.pins is written in a way that has no line for each pin.
@@ -17,7 +20,7 @@ var errOwnForm = errors.New("data.pins is not written as one `cluster-secret: re
 // AddPins writes pins into data.pins and leaves every other character as it stands: comments and order survive. A pin
 // that stands already gets its new replica on its line; the others follow at the end, sorted by name. Pins in braces
 // become lines. What comes of it is read back: a text that says anything else is an error.
-func AddPins(text string, add Pins) (string, error) {
+func AddPins(text string, add plan.Pins) (string, error) {
 	root, problem := pinsNode(text)
 	if problem != nil {
 		return "", fmt.Errorf("adding pins: %w", *problem)
@@ -42,7 +45,7 @@ func AddPins(text string, add Pins) (string, error) {
 }
 
 // says reports whether the edited text has the pins that the text had, with those that were added over them.
-func says(edited, text string, add Pins) bool {
+func says(edited, text string, add plan.Pins) bool {
 	want, _ := ParsePins(text, 0)
 	maps.Copy(want, add)
 	got, _ := ParsePins(edited, 0)
@@ -118,7 +121,7 @@ func unflow(text string, root *yamlnode.Node) (string, error) {
 			return "", errOwnForm
 		}
 		comments(key.Line - 1)
-		fmt.Fprintf(&b, "%s: %s", scalar(key.Value), plainValue(value.Value))
+		fmt.Fprintf(&b, "%s: %s", codec.Scalar(key.Value), plainValue(value.Value))
 		last := i+3 >= len(root.Content) || root.Content[i+2].Line > value.Line
 		if last && value.Line == at+1 {
 			if from := commentIn(lines[at]); from >= 0 {
@@ -137,12 +140,12 @@ func plainValue(v string) string {
 	if n, err := strconv.Atoi(v); err == nil && strconv.Itoa(n) == v {
 		return v
 	}
-	return scalar(v)
+	return codec.Scalar(v)
 }
 
 // replacePins gives the pins that stand already their new replicas, and answers which it found.
-func replacePins(lines []string, root *yamlnode.Node, add Pins) (done Pins, err error) {
-	done = Pins{}
+func replacePins(lines []string, root *yamlnode.Node, add plan.Pins) (done plan.Pins, err error) {
+	done = plan.Pins{}
 	if root == nil {
 		return done, nil
 	}
@@ -184,7 +187,7 @@ func replaceScalar(lines []string, line int, value *yamlnode.Node, replica int) 
 
 // appendPins adds the pins that do not stand yet at the end of the document, which `...` or another one's `---` may
 // mark.
-func appendPins(lines []string, root *yamlnode.Node, add, done Pins) string {
+func appendPins(lines []string, root *yamlnode.Node, add, done plan.Pins) string {
 	indent, end := "", len(lines)
 	if root != nil && len(root.Content) > 0 {
 		indent = strings.Repeat(" ", root.Content[0].Column-1)
@@ -201,7 +204,7 @@ func appendPins(lines []string, root *yamlnode.Node, add, done Pins) string {
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			text += "\n"
 		}
-		text += indent + scalar(name) + ": " + strconv.Itoa(add[name]) + "\n"
+		text += indent + codec.Scalar(name) + ": " + strconv.Itoa(add[name]) + "\n"
 	}
 	return text + strings.Join(lines[end:], "")
 }
