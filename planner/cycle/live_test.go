@@ -26,18 +26,19 @@ import (
 // liveWorld is a world in mode live, whose pods say what they own: each the clusters that carry its number, at once.
 type liveWorld struct {
 	*world
-	down    map[int]bool    // replicas that are not ready
-	mute    map[int]bool    // replicas that are, and do not say what they own
-	doubled map[string]bool // clusters that replica 0 has, too
-	taken   map[string]bool // clusters that nobody takes up, whatever their Secret says
-	idle    map[string]bool // clusters without an Application
-	hidden  bool            // no pod can be listed
-	placed  map[string]int  // where Argo CD's algorithm has clusters whose Secrets name no replica
-	shape   func(*observed.Pod)
-	history map[string][]int
-	envs    []int
-	waves   []int // moves of each
-	counts  []int
+	down       map[int]bool    // replicas that are not ready
+	mute       map[int]bool    // replicas that are, and do not say what they own
+	doubled    map[string]bool // clusters that replica 0 has, too
+	taken      map[string]bool // clusters that nobody takes up, whatever their Secret says
+	renumbered map[int]int     // pods that started with another number than their names'
+	idle       map[string]bool // clusters without an Application
+	hidden     bool            // no pod can be listed
+	placed     map[string]int  // where Argo CD's algorithm has clusters whose Secrets name no replica
+	shape      func(*observed.Pod)
+	history    map[string][]int
+	envs       []int
+	waves      []int // moves of each
+	counts     []int
 
 	pace map[string]float64 // seconds that a reconciliation of a cluster takes; nil: no pod says
 	work map[int]input.ServerWork
@@ -87,6 +88,7 @@ func (w *liveWorld) observe() {
 		if holder, up := holders[at]; up && placed && !w.taken[s.Name] {
 			c.Owners, c.Live, c.Cached, c.Holders = []int{at}, []int{at}, []int{at}, []int{holder}
 		}
+		w.renumber(&c, at, holders)
 		if w.doubled[s.Name] && s.Shard.N != 0 {
 			c.Owners, c.Live, c.Holders = []int{0, s.Shard.N}, []int{0, s.Shard.N}, []int{holders[0], holders[s.Shard.N]}
 		}
@@ -103,6 +105,18 @@ func (w *liveWorld) observe() {
 	}
 	o.Work = w.work
 	w.in.Observed = o
+}
+
+// renumber has those pods own what is the number's that they started with, and nothing else.
+func (w *liveWorld) renumber(c *ownership.ClusterObservation, at int, holders map[int]int) {
+	for replica, as := range w.renumbered {
+		if replica == at {
+			c.Owners, c.Live, c.Holders = nil, nil, nil
+		}
+		if holder, up := holders[replica]; up && as == at {
+			c.Owners, c.Live, c.Holders = append(c.Owners, replica), append(c.Live, replica), append(c.Holders, holder)
+		}
+	}
 }
 
 // reconcile lets a cluster's owners do what they do in a minute.

@@ -211,6 +211,81 @@ func TestNoFreezeIsWrittenOver(t *testing.T) {
 	}
 }
 
+// TestWhatUninstallLookedAtIsLookedAtAgain: while it waits a workload may opt out, or in again, go, or be made anew.
+func TestWhatUninstallLookedAtIsLookedAtAgain(t *testing.T) {
+	const glass, freeze = plan.AnnotationEnforcement, plan.AnnotationPaused
+	change := func(m *midway, changes func(*appsv1.StatefulSet)) {
+		var set appsv1.StatefulSet
+		m.must(m.Get(m.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
+		changes(&set)
+		m.must(m.Update(m.Context(), &set))
+	}
+	optsOut := func(m *midway) {
+		change(m, func(s *appsv1.StatefulSet) {
+			s.Annotations, s.Spec.Template.Spec.Containers[0].Env[0].Value = map[string]string{plan.AnnotationUnmanaged: "true"}, "7"
+		})
+	}
+	goes := func(m *midway) {
+		m.must(m.Delete(m.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: fixture.ControllerName}}))
+	}
+	const aligned = "- ARGOCD_CONTROLLER_REPLICAS = spec.replicas (4), and the pods that read it\n"
+	const opted = "StatefulSet argocd-application-controller opted out of ballast, and its ARGOCD_CONTROLLER_REPLICAS stays as it is: " +
+		"where it is not spec.replicas (4), clusters added later may have no owner, or several, until you make it so\n"
+	const gone = "StatefulSet argocd-application-controller is not there any more, so that it has no ARGOCD_CONTROLLER_REPLICAS to change\n"
+	for name, test := range map[string]struct {
+		before, midway func(*midway)
+		at             string // the annotation that is written before that
+		env, says      string
+	}{
+		"it opts out while a stop ends": {nil, func(m *midway) { m.ends(); optsOut(m) }, freeze, "7", aligned + "  by now " + opted},
+		"it opts out under break-glass": {nil, optsOut, glass, "7", aligned + "  by now " + opted},
+		"it opts in again": {optsOut, func(m *midway) {
+			m.ends()
+			change(m, func(s *appsv1.StatefulSet) { s.Annotations, s.UID, s.Generation, s.Status.ObservedGeneration = nil, "made-anew", 1, 1 })
+		}, freeze, "4", "- " + opted + "  by now " + strings.TrimPrefix(aligned, "- ")},
+		"it goes while a stop goes on":    {nil, goes, freeze, "", aligned + "  by now " + gone},
+		"it goes under break-glass":       {nil, goes, glass, "", aligned + "  by now " + gone},
+		"nothing happens to it meanwhile": {nil, func(*midway) {}, glass, "4", aligned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := startMidway(t)
+			if test.before != nil {
+				test.before(m)
+			}
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Minute, every: time.Millisecond, now: func() time.Time { return fixture.Noon }}
+			o.cluster.Namespace = "argocd"
+			target, w, _, err := o.target(t.Context(), m)
+			m.must(err)
+			if test.at == freeze {
+				m.begins()
+			}
+			c := interceptor.NewClient(m.WithWatch, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				body, err := patch.Data(object)
+				m.must(err)
+				if err := c.Patch(ctx, object, patch, options...); err != nil {
+					return err
+				}
+				if strings.Contains(string(body), `"`+test.at+`":"`) {
+					test.midway(m)
+				}
+				return nil
+			}})
+			var out strings.Builder
+			if err := o.carryOut(t.Context(), c, o.steps(target, w), &out); err != nil || !strings.Contains(out.String(), "\n"+test.says+"- the webhook configuration\n") {
+				t.Errorf("it ends with %v and says %s\nwant %s", err, out.String(), test.says)
+			}
+			var set appsv1.StatefulSet
+			env := ""
+			if err := m.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set); err == nil {
+				env = set.Spec.Template.Spec.Containers[0].Env[0].Value
+			}
+			if env != test.env {
+				t.Errorf("the env is %q, want %q", env, test.env)
+			}
+		})
+	}
+}
+
 // TestUninstallGoesWithoutAWorkload: of an Argo CD that is gone ballast can be taken out, its Lease, too.
 func TestUninstallGoesWithoutAWorkload(t *testing.T) {
 	for name, test := range map[string]struct {

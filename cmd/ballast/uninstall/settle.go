@@ -108,6 +108,9 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 		if err != nil || !goesOn {
 			return !goesOn, err
 		}
+		if vanished(ctx, c, doc) {
+			return true, nil
+		}
 		last = doc.Plan.Rollout
 		if wish := o.wishOf(doc); wish != "" {
 			return false, errors.New(wish)

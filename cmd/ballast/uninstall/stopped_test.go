@@ -51,7 +51,7 @@ func TestUninstallLeavesNoWorkloadStopped(t *testing.T) {
 				fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
 				set.Spec.Replicas = ptr.To[int32](0) // it stops meanwhile
 				fixture.MustDo(t, c.Update(t.Context(), &set))
-				if err := o.alignEnv(t.Context(), c, target); err == nil || !strings.Contains(err.Error(), "has no replicas, and nobody would bring them back") {
+				if _, _, err := o.alignEnv(t.Context(), c, target); err == nil || !strings.Contains(err.Error(), "has no replicas, and nobody would bring them back") {
 					t.Errorf("the env is written for a workload that stopped: %v", err)
 				}
 			} else if err == nil || !strings.Contains(err.Error(), tc.says) {

@@ -51,7 +51,8 @@ type options struct {
 	heartbeat  heartbeat
 	foreigners []foreigner // of the step that goes on
 	sizes      string      // what becomes of those that the plan holds
-	gone       bool        // there is no application-controller
+	gone       bool        // there is no application-controller, as it was looked for last
+	otherwise  string      // what the step that goes on does, where that is not what it said before it waited
 }
 
 // NewCommand makes `ballast uninstall`.
@@ -148,6 +149,10 @@ func (o *options) carryOut(ctx context.Context, c client.Client, steps []uninsta
 		say.To(out, "- %s\n", step.what)
 		err := step.do(ctx, c)
 		o.tellForeigners(out)
+		if o.otherwise != "" {
+			say.To(out, "  by now %s\n", o.otherwise)
+			o.otherwise = ""
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w\nwhat went before is done; run uninstall again to go on", step.what, err)
 		}
@@ -162,12 +167,26 @@ type uninstallStep struct {
 }
 
 func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep {
-	align := func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }
+	env := o.envStep(target, w)
+	align := func(ctx context.Context, c client.Client) error {
+		var err error
+		if target, w, err = o.alignEnv(ctx, c, target); err != nil {
+			return err
+		}
+		if does := o.envStep(target, w); does != env {
+			o.otherwise = does
+		}
+		return nil
+	}
 	rest := func(ctx context.Context, c client.Client) error {
 		if err := o.deleteRest(ctx, c); err != nil {
 			return err
 		}
-		if err := errors.Join(o.noneLeft(ctx, c), o.leftRunning(ctx, c, target)); err != nil {
+		if err := o.noneLeft(ctx, c); err != nil {
+			return err
+		}
+		target, err := o.leftRunning(ctx, c, target)
+		if err != nil {
 			return err
 		}
 		return o.deleteLease(ctx, c, target.Name)
@@ -176,22 +195,25 @@ func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep
 	if o.keepPlan {
 		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
 	}
-	nothing := func(context.Context, client.Client) error { return nil }
-	env := uninstallStep{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align}
-	switch {
-	case o.gone:
-		env = uninstallStep{fmt.Sprintf("%s, so that it has no %s to change", isGone(target), plan.EnvReplicas), nothing}
-	case w.Unmanaged: // nobody of ballast writes to it, and what is right for it its owners know
-		env = uninstallStep{fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
-			w.Kind, w.Name, plan.EnvReplicas, w.Replicas), nothing}
-	}
 	return []uninstallStep{
 		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
-		env,
+		{env, align},
 		{"the webhook configuration", o.deleteWebhooks},
 		{"the Deployments and what belongs to them", rest},
 		last,
 	}
+}
+
+// envStep says what becomes of the env of the workload, as it was looked at last.
+func (o *options) envStep(target plan.Target, w discover.Workload) string {
+	switch {
+	case o.gone:
+		return fmt.Sprintf("%s, so that it has no %s to change", isGone(target), plan.EnvReplicas)
+	case w.Unmanaged: // nobody of ballast writes to it, and what is right for it its owners know
+		return fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
+			w.Kind, w.Name, plan.EnvReplicas, w.Replicas)
+	}
+	return fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas)
 }
 
 func (o *options) config() config.PlannerConfig {
@@ -214,20 +236,8 @@ func (o *options) target(ctx context.Context, c client.Client) (target plan.Targ
 
 // judge is target by what stands in the plan ConfigMap.
 func (o *options) judge(ctx context.Context, c client.Client, doc configmap.Document) (target plan.Target, w discover.Workload, goesOn bool, err error) {
-	want := o.config().Target
-	if doc.Plan != nil {
-		want = doc.Plan.Target
-	}
-	if want.Namespace != o.cluster.Namespace { // who forged it would have us write there, with a person's rights
-		return plan.Target{}, discover.Workload{}, false, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
-			"delete ConfigMap %q, and run uninstall again",
-			want.Namespace, o.cluster.Namespace, o.plan)
-	}
-	target, w, err = workload.FindTarget(ctx, c, want, doc.Plan)
-	if o.gone = err != nil && missing(ctx, c, want, err); o.gone { // nobody has a cluster, and no rollout comes to an end
-		return want, w, false, nil
-	}
-	if err != nil {
+	target, w, err = o.find(ctx, c, doc, o.config().Target)
+	if err != nil || o.gone { // nobody has a cluster, and no rollout comes to an end
 		return target, w, false, err
 	}
 	o.sizes = sizesLeft(doc.Plan, w)
@@ -235,6 +245,23 @@ func (o *options) judge(ctx context.Context, c client.Client, doc configmap.Docu
 		err = o.standsStill(doc, w)
 	}
 	return target, w, goesOn, err
+}
+
+// find is the workload as it stands now: the plan's, without a plan the one that is wanted. Each wait may see another one, or none.
+func (o *options) find(ctx context.Context, c client.Client, doc configmap.Document, want plan.Target) (plan.Target, discover.Workload, error) {
+	if doc.Plan != nil {
+		want = doc.Plan.Target
+	}
+	if want.Namespace != o.cluster.Namespace { // who forged it would have us write there, with a person's rights
+		return plan.Target{}, discover.Workload{}, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
+			"delete ConfigMap %q, and run uninstall again",
+			want.Namespace, o.cluster.Namespace, o.plan)
+	}
+	target, w, err := workload.FindTarget(ctx, c, want, doc.Plan)
+	if o.gone = err != nil && missing(ctx, c, want, err); o.gone {
+		return want, w, nil
+	}
+	return target, w, err
 }
 
 // missing reports whether there is no workload that ballast could have held: the plan's is not there, or without a plan none that fits.
@@ -247,6 +274,11 @@ func missing(ctx context.Context, c client.Client, want plan.Target, found error
 		object = &appsv1.Deployment{}
 	}
 	return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: want.Name}, object))
+}
+
+// vanished reports whether the workload whose rollout goes on is not there any more: that rollout comes to no end.
+func vanished(ctx context.Context, c client.Client, doc configmap.Document) bool {
+	return missing(ctx, c, doc.Plan.Target, nil)
 }
 
 // isGone says of a workload that is not there which one it is.
@@ -388,22 +420,25 @@ func (o *options) annotateOnce(ctx context.Context, c client.Client, decide edit
 
 // alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
 // break-glass within a moment; until it does it puts the old value back, so that the write is repeated. A stop of all replicas that a
-// planner decided on before it saw the break-glass ends first: under that the planner brings them back.
-func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Target) error {
+// planner decided on before it saw the break-glass ends first: under that the planner brings them back. What opts out meanwhile is left
+// alone, and what goes is not waited for.
+func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Target) (plan.Target, discover.Workload, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	applier := apply.New(apply.Options{Client: c, Reader: c})
-	return wait.PollUntilContextCancel(ctx, o.every, true, func(ctx context.Context) (bool, error) {
+	var w discover.Workload
+	err := wait.PollUntilContextCancel(ctx, o.every, true, func(ctx context.Context) (bool, error) {
 		doc, err := connect.ReadDocument(ctx, c, o.config())
 		if err != nil {
 			return false, err
 		}
-		if goesOn, err := o.underWay(ctx, c, doc, target.Name); err != nil || goesOn {
+		goesOn, err := o.underWay(ctx, c, doc, target.Name)
+		if waits := goesOn && !vanished(ctx, c, doc); err != nil || waits {
 			return false, err
 		}
-		_, w, err := workload.FindTarget(ctx, c, target, nil)
-		if err != nil {
-			return false, err
+		target, w, err = o.find(ctx, c, doc, target)
+		if leaves := o.gone || w.Unmanaged; err != nil || leaves {
+			return leaves, err
 		}
 		if err := o.standsStill(doc, w); err != nil {
 			return false, err
@@ -419,22 +454,20 @@ func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Tar
 		}
 		return false, nil
 	})
+	return target, w, err
 }
 
 // leftRunning refuses to go on where nobody of ballast runs any more to bring back replicas that were stopped meanwhile.
-func (o *options) leftRunning(ctx context.Context, c client.Client, target plan.Target) error {
-	if o.gone {
-		return nil
-	}
+func (o *options) leftRunning(ctx context.Context, c client.Client, target plan.Target) (plan.Target, error) {
 	doc, err := connect.ReadDocument(ctx, c, o.config())
 	if err != nil {
-		return err
+		return target, err
 	}
-	_, w, err := workload.FindTarget(ctx, c, target, nil)
-	if err != nil {
-		return err
+	target, w, err := o.find(ctx, c, doc, target)
+	if err != nil || o.gone {
+		return target, err
 	}
-	return o.standsStill(doc, w)
+	return target, o.standsStill(doc, w)
 }
 
 // deleteWebhooks deletes the configuration of this installation, under whatever name.

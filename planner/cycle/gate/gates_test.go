@@ -93,6 +93,8 @@ func gated() map[string]struct {
 			verdictOn{"followUp followOut failOver sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
 		"renumbered": {with(func(s *Situation) { s.Renumbered = true }),
 			verdictOn{"followUp followOut sizeUp sizeDown", "the pods are no replicas from 0", ""}},
+		"shardAhead": {with(func(s *Situation) { s.ShardAhead = true }),
+			verdictOn{"followUp followOut failOver sizeUp sizeDown", "each pod that starts from now on would take itself for the same replica", ""}},
 		"onlyReplica0": {with(func(s *Situation) { s.OnlyReplica0 = true }),
 			verdictOn{"setEnv followUp followOut failOver drain sizeUp sizeDown sizeRestart",
 				"each pod of another replica would take itself for replica 0", ""}},

@@ -55,7 +55,12 @@ func (w *Watch) Look(g *ground.Ground) {
 			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
 				"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
 	}
-	if why := w.In.Workload.Renumbered(g.Next.Widest()); why != "" {
+	switch why := w.In.Workload.Renumbered(g.Next.Widest()); {
+	case why == "":
+	case standing.OwnShards(w.In, w.Out.Fleet) != nil:
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered",
+			Message: "nothing levels, drains, grows or restarts, and failovers go to replicas whose pods show that they are theirs: " + why})
+	default:
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered", Message: "nothing levels, fails over, drains or grows: " + why})
 	}
 	if why := w.In.Workload.OnlyReplica0(g.Next.Widest()); why != "" {

@@ -29,7 +29,9 @@ func (s *Snapshot) Situation() gate.Situation {
 	now.HeldUntil, now.Unstamped = s.In.Memory.HeldUntil(s.In.Now), unstamped(s.Ground)
 	now.MoveBlock = MoveBlock(s)
 	now.Keyless = s.In.Keyless != "" && ModeOf(s.In.Config.Rollout) == plan.ModeX0Y
-	now.Renumbered = s.In.Workload.Renumbered(s.Next.Widest()) != ""
+	renumbered := s.In.Workload.Renumbered(s.Next.Widest()) != ""
+	now.ShardAhead = renumbered && s.Own != nil
+	now.Renumbered = renumbered && s.Own == nil
 	now.OnlyReplica0 = s.In.Workload.OnlyReplica0(s.Next.Widest()) != ""
 	now.Scaled = scaledDeployment(s.Next)
 	if s.In.Config.Rollout.Live == nil {

@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"slices"
+	"strconv"
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
@@ -32,6 +33,7 @@ type Snapshot struct {
 	Verdict   ownership.Verdict
 	Replicas  failover.Verdict
 	Cordoned  []int
+	Own       map[int]bool // replicas whose pods show that they are theirs, where pods that start would all be one; nil: see standing.OwnShards
 	Budget    change.Budget
 	Changes   memory.Changes
 	known     discover.Known
@@ -54,8 +56,12 @@ type Snapshot struct {
 
 // Of is what is known of an outcome so far.
 func Of(out outcome.Outcome, g *ground.Ground) *Snapshot {
+	var own map[int]bool
+	if g.In.Workload.Renumbered(g.Next.Widest()) != "" {
+		own = standing.OwnShards(g.In, g.Fleet)
+	}
 	return &Snapshot{Ground: g, Loads: out.Loads, Objects: loads.Objects(g.In.Config, out.Table),
-		Verdict: out.Verdict, Replicas: out.Replicas, Cordoned: out.Cordoned, Budget: out.Budget,
+		Verdict: out.Verdict, Replicas: out.Replicas, Cordoned: out.Cordoned, Own: own, Budget: out.Budget,
 		Changes: out.Memory.Changes, known: out.Memory.Known, Done: out.Done, Now: out.Now, Candidate: out.Candidate}
 }
 
@@ -118,6 +124,23 @@ func (s *Snapshot) Shut() []int {
 	for _, p := range s.In.Observed.Pods {
 		if s.Unsaid != "" && !p.Answered {
 			shut = append(shut, p.Replica)
+		}
+	}
+	for replica := range s.Next.Running() {
+		if s.Own != nil && !s.Own[replica] {
+			shut = append(shut, replica)
+		}
+	}
+	return s.sparesFixed(shut)
+}
+
+// sparesFixed shuts the replica that pods which start take themselves for, while another can receive: what it has gets a second owner by
+// the next pod that starts.
+func (s *Snapshot) sparesFixed(shut []int) []int {
+	fixed, _ := strconv.Atoi(s.In.Workload.FixedShard)
+	for replica := range s.Own {
+		if replica != fixed && !slices.Contains(shut, replica) && !slices.Contains(s.Cordoned, replica) {
+			return append(shut, fixed)
 		}
 	}
 	return shut

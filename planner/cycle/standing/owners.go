@@ -102,6 +102,40 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	return in.Workload.EnvSaid
 }
 
+// OwnShards are the replicas whose pods show that they are what their names say, although envFrom has one number for every pod that starts:
+// each has a cluster that its Secret gives to it. Nil: not every pod that is ready shows it, or one has what is that number's, or the
+// number is not by envFrom, whose value a container has from its start.
+func OwnShards(in input.Inputs, fleet discover.Fleet) map[int]bool {
+	fixed, err := strconv.Atoi(in.Workload.FixedShard)
+	said := err == nil && in.Workload.ShardSource != ""
+	seen := in.Observed.Reported
+	named := in.Workload.Kind == plan.StatefulSet && in.Workload.FirstOrdinal == 0
+	if !said || !named || !seen.Asked {
+		return nil
+	}
+	own := map[int]bool{}
+	for i := range fleet.Clusters {
+		c := &fleet.Clusters[i]
+		if c.Explicit.State != discover.ShardValid {
+			continue
+		}
+		for _, owner := range seen.Clusters[c.Shard.ID].Owners {
+			if owner != c.Explicit.N && c.Explicit.N == fixed {
+				return nil
+			}
+			if owner == c.Explicit.N {
+				own[owner] = true
+			}
+		}
+	}
+	for _, pod := range seen.Pods {
+		if pod.Ready && !own[pod.Replica] {
+			return nil
+		}
+	}
+	return own
+}
+
 // shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
 // plan.NoReplica where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
 func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {

@@ -210,19 +210,21 @@ func followShard(ctx context.Context, r client.Reader, w *discover.Workload, c c
 		w.ShardUnknown = e.ValueFrom == nil && refers(*e)
 		return nil
 	}
-	value, err := said(ctx, r, w.Namespace, c, discover.EnvShard)
-	if err != nil {
-		return err
+	value, source, err := refer(ctx, r, w.Namespace, c, discover.EnvShard)
+	if w.ShardUnknown = unseen(err); w.ShardUnknown {
+		return nil
 	}
-	w.FixedShard, w.ShardUnknown = shardIn(ptr.Deref(value, "")), value == nil
-	return nil
+	if w.FixedShard = shardIn(value); w.FixedShard != "" {
+		w.ShardSource = source
+	}
+	return err
 }
 
 // said is what a variable's reference holds, as the kubelet would give it to a pod that starts now: empty where the
 // reference is optional and leads nowhere. Nil: it is no ConfigMap's, or may not be read. A Secret is never read for it.
 func said(ctx context.Context, r client.Reader, namespace string, c corev1.Container, name string) (*string, error) {
-	value, err := refer(ctx, r, namespace, c, name)
-	if errors.Is(err, errUnseen) || apierrors.IsForbidden(err) {
+	value, _, err := refer(ctx, r, namespace, c, name)
+	if unseen(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -231,10 +233,13 @@ func said(ctx context.Context, r client.Reader, namespace string, c corev1.Conta
 	return &value, nil
 }
 
-func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Container, name string) (string, error) {
+func unseen(err error) bool { return errors.Is(err, errUnseen) || apierrors.IsForbidden(err) }
+
+// refer is what said answers; source names the key and the ConfigMap of envFrom that have it.
+func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Container, name string) (value, source string, err error) {
 	if e := lastEntry(c, name); e != nil {
 		if e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil {
-			return "", errUnseen
+			return "", "", errUnseen
 		}
 		ref := e.ValueFrom.ConfigMapKeyRef
 		data, err := secrets.ReadConfigMap(ctx, r, namespace, ref.Name)
@@ -242,10 +247,10 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 		if required := !ptr.Deref(ref.Optional, false); err == nil && !found && required {
 			err = errUnseen // a pod that starts now does not run; those that run started with a value
 		}
-		return value, err
+		return value, "", err
 	}
 	if len(c.EnvFrom) > mostSources {
-		return "", errUnseen
+		return "", "", errUnseen
 	}
 	for _, source := range slices.Backward(c.EnvFrom) { // the last one that has it
 		key, ok := unprefixed(name, source.Prefix)
@@ -253,17 +258,17 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 		case !ok:
 			continue
 		case source.ConfigMapRef == nil:
-			return "", errUnseen
+			return "", "", errUnseen
 		}
 		data, err := secrets.ReadConfigMap(ctx, r, namespace, source.ConfigMapRef.Name)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		if value, found := data[key]; found {
-			return value, nil
+			return value, fmt.Sprintf("%q of ConfigMap %q", key, source.ConfigMapRef.Name), nil
 		}
 	}
-	return "", nil
+	return "", "", nil
 }
 
 // unprefixed is the key that a source with this prefix gives a variable; false: it gives it by none.

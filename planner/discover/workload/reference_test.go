@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,17 +102,18 @@ func TestANumberThatEnvFromGivesIsRead(t *testing.T) {
 		container corev1.Container
 		shard     string
 		unknown   bool
+		source    string
 	}{
-		"a ConfigMap":              {from(configMapSource("zero", "")), "0", false},
-		"the last one":             {from(configMapSource("zero", ""), configMapSource("two", "")), "2", false},
-		"by its prefix":            {from(configMapSource("two", "ARGOCD_CONTROLLER_")), "3", false},
-		"under another prefix":     {from(configMapSource("two", "X_")), "", false},
-		"what is no replica":       {from(configMapSource("below", "")), "", false},
-		"a ConfigMap without it":   {from(configMapSource("none", "")), "", false},
-		"a Secret may have it":     {from(configMapSource("zero", ""), secretSource()), "", true},
-		"an entry of its own wins": {own, "", false},
-		"another variable":         {another, "", true},
-		"no reference":             {corev1.Container{}, "", false},
+		"a ConfigMap":              {from(configMapSource("zero", "")), "0", false, `"ARGOCD_CONTROLLER_SHARD" of ConfigMap "zero"`},
+		"the last one":             {from(configMapSource("zero", ""), configMapSource("two", "")), "2", false, `"ARGOCD_CONTROLLER_SHARD" of ConfigMap "two"`},
+		"by its prefix":            {from(configMapSource("two", "ARGOCD_CONTROLLER_")), "3", false, `"SHARD" of ConfigMap "two"`},
+		"under another prefix":     {from(configMapSource("two", "X_")), "", false, ""},
+		"what is no replica":       {from(configMapSource("below", "")), "", false, ""},
+		"a ConfigMap without it":   {from(configMapSource("none", "")), "", false, ""},
+		"a Secret may have it":     {from(configMapSource("zero", ""), secretSource()), "", true, ""},
+		"an entry of its own wins": {own, "", false, ""},
+		"another variable":         {another, "", true, ""},
+		"no reference":             {corev1.Container{}, "", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := fake.NewClientBuilder().WithObjects(numbers("zero", "0"), numbers("two", "2"), numbers("below", "-1")).Build()
@@ -120,6 +122,9 @@ func TestANumberThatEnvFromGivesIsRead(t *testing.T) {
 				pod: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{test.container}}}}.read("c", nil)
 			if err == nil {
 				err = follow(t.Context(), r, &w, test.container)
+			}
+			if w.ShardSource != test.source || test.source != "" && !strings.HasSuffix(w.Renumbered(2), "; take the key "+test.source+" out") {
+				t.Errorf("it is by %q, want %q: %s", w.ShardSource, test.source, w.Renumbered(2))
 			}
 			if err != nil || w.FixedShard != test.shard || w.ShardUnknown != test.unknown || (w.Unnumbered() != "") != test.unknown {
 				t.Errorf("shard %q, unknown %t, %v; want %q, %t", w.FixedShard, w.ShardUnknown, err, test.shard, test.unknown)
