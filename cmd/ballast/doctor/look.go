@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -56,6 +57,7 @@ type seen struct {
 	certs      bool // cert-manager serves its API
 	hidden     bool // whether a webhook is installed may not be read
 	webhook    *admissionv1.MutatingWebhookConfiguration
+	planner    string // the user of the installed planner
 	installed  installation.Seen
 	installErr error
 	said       *status.Status // nil: no leader said anything, or saidErr
@@ -204,8 +206,9 @@ func (s *seen) lookAtScrapes(ctx context.Context) {
 }
 
 func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
+	s.planner = plannerOf(ctx, c, s.namespace, s.in.PlannerUser)
 	names := installation.Names{Namespace: s.namespace, Workload: s.in.Workload.Name, Plan: s.in.Config.Plan.ConfigMap,
-		Planner: s.in.PlannerUser}
+		Planner: s.planner}
 	shipped, err := installation.Shipped(names)
 	if s.couldNot("the webhook configuration", err) {
 		return
@@ -229,6 +232,19 @@ func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
 	s.lookAtRights(ctx, c)
 }
 
+// plannerOf is the user of the planner that is installed: of its Deployment, since a plan has the name that wrote it, and before the
+// first plan there is none. Where no Deployment, or several, say it, it is the plan's, or else the one that is shipped.
+func plannerOf(ctx context.Context, c client.Client, namespace, ofPlan string) string {
+	accounts := "system:serviceaccount:" + namespace + ":"
+	var found appsv1.DeploymentList
+	err := c.List(ctx, &found, client.InNamespace(namespace),
+		client.MatchingLabels{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner"})
+	if err != nil || len(found.Items) != 1 { // who may not list them is answered all the same
+		return cmp.Or(ofPlan, accounts+"ballast-planner")
+	}
+	return accounts + cmp.Or(found.Items[0].Spec.Template.Spec.ServiceAccountName, "default")
+}
+
 // lookAtRights asks whether the planner may do what the shipped manifests let it do.
 func (s *seen) lookAtRights(ctx context.Context, c client.Client) {
 	rights, err := shippedRights(s.namespace, s.in.Workload.Name)
@@ -239,12 +255,8 @@ func (s *seen) lookAtRights(ctx context.Context, c client.Client) {
 	if inputs.WantsOf(s.in.Config.Size).Nodes {
 		rights = append(rights, rightOf("list", "", "nodes", "", ""))
 	}
-	user := s.in.PlannerUser
-	if user == "" {
-		user = "system:serviceaccount:" + s.namespace + ":ballast-planner"
-	}
 	for _, right := range rights {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: s.planner,
 			ResourceAttributes: &right.attributes}}
 		if err := c.Create(ctx, review); err != nil {
 			s.rightsErr = err
