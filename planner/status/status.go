@@ -64,6 +64,9 @@ const Outdated = 5 * time.Minute
 // Old reports whether no leader has said anything for so long that things may be otherwise now, or its clock is as far ahead.
 func (s Status) Old(now time.Time) bool { return now.Sub(s.LookedAt).Abs() > Outdated }
 
+// Ahead reports whether the leader's clock is so far ahead of this one that nobody can tell how old its word is: Old for that alone.
+func (s Status) Ahead(now time.Time) bool { return s.LookedAt.Sub(now) > Outdated }
+
 // Rollout is how far the one under way is, beside what the plan says of it. Waits is what it waits for; empty where its
 // stage has just begun.
 type Rollout struct {

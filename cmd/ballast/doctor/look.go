@@ -158,7 +158,7 @@ func (s *seen) lookAtWorkload(ctx context.Context, c client.Client) {
 // lookAtWriters reads who writes the Secrets' data: of each its metadata, and none of the data.
 func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 	selector, err := discover.Selector(s.in.Config.Discover.Selector)
-	if s.couldNot("who writes the Secrets", err) {
+	if s.couldNot(ofWriters, err) {
 		return
 	}
 	list := &metav1.PartialObjectMetadataList{}
@@ -167,7 +167,7 @@ func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 	for {
 		err := c.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(500),
 			client.Continue(list.Continue))
-		if s.couldNot("who writes the Secrets", err) {
+		if s.couldNot(ofWriters, err) {
 			return
 		}
 		for _, secret := range list.Items {
@@ -210,7 +210,7 @@ func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
 	names := installation.Names{Namespace: s.namespace, Workload: s.in.Workload.Name, Plan: s.in.Config.Plan.ConfigMap,
 		Planner: s.planner}
 	shipped, err := installation.Shipped(names)
-	if s.couldNot("the webhook configuration", err) {
+	if s.couldNot(ofShipped, err) {
 		return
 	}
 	var live admissionv1.MutatingWebhookConfiguration
@@ -228,7 +228,7 @@ func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
 	kept := store.New(store.Options{Client: c, Reader: c, Namespace: s.namespace, Plan: s.in.Config.Plan.ConfigMap,
 		History: s.in.Config.Plan.History})
 	s.said, s.saidErr = kept.ReadStatus(ctx)
-	s.couldNot("what the leader says", s.saidErr)
+	s.couldNot(ofLeader, s.saidErr)
 	s.lookAtRights(ctx, c)
 }
 
