@@ -377,7 +377,7 @@ func TestWhatCannotBeReadIsMendedWhereItFails(t *testing.T) {
 		{ofLeader, fmt.Errorf("reading: %w", hangs), api},
 		{ofLeader, context.DeadlineExceeded, api},
 		{"API groups", broken, api},
-		{ofLeader, forbidden, "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"},
+		{ofLeader, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil), "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"},
 	} {
 		s := healthy(t)
 		s.notSeen[test.what] = test.err
