@@ -159,10 +159,7 @@ func OldestFirst(problems []problem.Problem, fleet discover.Fleet) []problem.Pro
 	if len(problems) < 2 {
 		return problems
 	}
-	made := make(map[string]time.Time, len(fleet.Clusters))
-	for _, c := range fleet.Clusters {
-		made[c.Shard.ID] = c.Created
-	}
+	made := fleet.Made()
 	return slices.SortedStableFunc(slices.Values(problems), func(a, b problem.Problem) int { return made[a.Subject].Compare(made[b.Subject]) })
 }
 
