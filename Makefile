@@ -8,6 +8,8 @@ COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 CACHE   ?= $(or $(BALLAST_CACHE),$(shell go env GOCACHE)/../ballast)
 LINT    := $(CACHE)/lint/$(shell cat lint/go.mod lint/go.sum 2>/dev/null | sha256sum | cut -c1-12)/golangci-lint
 CONTAINER ?= docker
+# A soak draws what no run before it has, unless it is told a seed; it says which.
+SOAK_SEED := $(if $(filter undefined,$(origin SEED)),$(shell echo $$(($$(od -An -N3 -tu4 /dev/urandom) + 1))),$(SEED))
 SEED    ?= 1
 # What property tests draw: the same in each run, until somebody asks for others.
 export RAPID_SEED ?= $(SEED)
@@ -84,15 +86,18 @@ e2e: binaries ## only the end-to-end suite
 CHECKS   ?= 2000
 FUZZTIME ?= 60s
 
+soak: SEED := $(SOAK_SEED)
+soak: export BALLAST_SEED := $(SOAK_SEED)
 soak: binaries ## the full counts, several hours; figures with commit and seed go to docs/soak.md
+	@echo "make soak: seed $(SEED); make soak SEED=$(SEED) draws the same once more"
 	@mkdir -p docs bin
 	@{ echo "# Soak"; echo; echo "Commit $(COMMIT), seed $(SEED), $$(date -u +%F), $$(go version | cut -d' ' -f3-4), $$(nproc) cores."; echo; echo '```'; } > docs/soak.md
 	@set -o pipefail; for p in $$(grep -rl pgregory.net/rapid --include='*_test.go' planner webhook certs | xargs -n1 dirname | sort -u); do \
-	  go test -count=1 -timeout 60m ./$$p -rapid.checks=$(CHECKS) -rapid.seed=$(SEED) | tee -a docs/soak.md || exit 1; done
+	  go test -count=1 -timeout 60m ./$$p -rapid.checks=$(CHECKS) | tee -a docs/soak.md || exit 1; done
 	@set -o pipefail; BALLAST_SOAK_RESTARTS=50 BALLAST_SOAK_ROTATIONS=20 BALLAST_SOAK_CALLS=100000 \
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/(rolling|pins_in_force|a_plan_at)' ./webhook/matrix | grep -E 'writes|in force|have a plan|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./e2e/crash | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_LIVES=1000 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 5h -run "^TestLives\$\$" ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_CRASH_RUNS=200 go test -count=1 -v -timeout 60m -run 'TestCrash' ./e2e/crash | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_LIVES=1000 go test -count=1 -v -timeout 5h -run "^TestLives\$\$" ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_SIZED_LIVES=200 go test -count=1 -v -timeout 60m -run 'TestSizedLives' ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_RICH_LIVES=200 go test -count=1 -v -timeout 60m -run 'TestRichLives' ./planner/sim/life | grep -E 'rich lives|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_STRANGE_LIVES=200 go test -count=1 -v -timeout 90m -run 'TestStrangeLives' ./planner/sim/life | grep -E 'strange lives|^(ok|FAIL|---)' | tee -a docs/soak.md

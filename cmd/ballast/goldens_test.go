@@ -102,7 +102,7 @@ func hasTest(t *testing.T, name string) (found bool) {
 
 // TestEachGoldenFileIsRead by a test of its package, which names it, with words for its dashes.
 func TestEachGoldenFileIsRead(t *testing.T) {
-	quoted, files := regexp.MustCompile(`"[^"\n]+"`), 0
+	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".golden" {
 			return err
@@ -113,13 +113,12 @@ func TestEachGoldenFileIsRead(t *testing.T) {
 			return err
 		}
 		name := strings.TrimSuffix(d.Name(), ".golden")
-		named := func(s string) bool { return strings.ReplaceAll(strings.Trim(s, `"`), " ", "-") == name }
 		for _, test := range tests {
 			text, err := os.ReadFile(test)
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(quoted.FindAllString(string(text), -1), named) {
+			if slices.Contains(goldensOf(string(text)), name) {
 				return nil
 			}
 		}
@@ -128,5 +127,54 @@ func TestEachGoldenFileIsRead(t *testing.T) {
 	})
 	if err != nil || files == 0 {
 		t.Fatal(files, err)
+	}
+}
+
+var (
+	golden = regexp.MustCompile(`fixture\.Golden\(t, ("[^"\n]+"|[^"\n])`)
+	// A table's key or value, or an entry of a row or a list: what a test that names its golden by a variable ranges over.
+	ranged = regexp.MustCompile(`(?:[{,]|: )\s*"([^"\n]+)"\s*[:,}]`)
+)
+
+// goldensOf are the golden files that the tests of a file may read: by each of its functions that reads any those that it names there,
+// and where it names one by a variable what that may range over.
+func goldensOf(text string) (names []string) {
+	for _, function := range strings.Split(text, "\nfunc ") {
+		byVariable := false
+		for _, m := range golden.FindAllStringSubmatch(function, -1) {
+			if name, literal := strings.CutPrefix(m[1], `"`); literal {
+				names = append(names, strings.TrimSuffix(name, `"`))
+			} else {
+				byVariable = true
+			}
+		}
+		if !byVariable {
+			continue
+		}
+		for at := 0; ; {
+			m := ranged.FindStringSubmatchIndex(function[at:])
+			if m == nil {
+				break
+			}
+			names = append(names, strings.ReplaceAll(function[at+m[2]:at+m[3]], " ", "-"))
+			at += m[3] // the next one may begin by what ends this one
+		}
+	}
+	return names
+}
+
+func TestNoQuotedWordStandsForAReaderOfAGolden(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"by its name":     {"\nfunc TestA(t *testing.T) {\n\tx(\"json\")\n\tfixture.Golden(t, \"table\", out)\n}", []string{"table"}},
+		"by a variable":   {"\nfunc TestA(t *testing.T) {\n\tfor name := range map[string]int{\n\t\t\"a plan\": 1,\n\t} {\n\t\tfixture.Golden(t, name, x(\"json\"))\n\t}\n}", []string{"a-plan"}},
+		"another's words": {"\nfunc TestA(t *testing.T) {\n\tfixture.Golden(t, \"table\", out)\n}\n\nfunc TestB(t *testing.T) {\n\ty := map[string]int{\"json\": 1}\n}", []string{"table"}},
+		"no reader":       {"\nfunc TestB(t *testing.T) {\n\ty := map[string]int{\"json\": 1}\n}", nil},
+	} {
+		if got := goldensOf(test.text); !slices.Equal(test.want, got) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // quoted is what stands in back-quotes.
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// misnamed are the tests of a text that are not in the package that is named last before them. Where everyOne is set each needs one.
-func misnamed(text string, everyOne bool, exists map[string]map[string]bool) (wrong []string) {
+// misnamed are the tests of a text that are not in the package that is named last before them; each needs one.
+func misnamed(text string, exists map[string]map[string]bool) (wrong []string) {
 	in := ""
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 		name, prefix := strings.CutSuffix(m[1], "...")
@@ -25,7 +25,7 @@ func misnamed(text string, everyOne bool, exists map[string]map[string]bool) (wr
 			}
 			continue
 		}
-		found := in == "" && !everyOne
+		found := false
 		for test, packages := range exists {
 			same := test == name || prefix && strings.HasPrefix(test, name)
 			found = found || same && packages[in]
@@ -58,7 +58,7 @@ func faults(text string, exists map[string]map[string]bool) (wrong []string, row
 			say("it is not closed, or has not four cells")
 			continue
 		}
-		for _, test := range misnamed(cells[3], true, exists) {
+		for _, test := range misnamed(cells[3], exists) {
 			say(test)
 		}
 	}
@@ -102,15 +102,34 @@ func TestTheRulesNameTestsInTheirPackages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := 0
-		for _, m := range regexp.MustCompile("`[a-z0-9/]+` `(Test|Fuzz|Benchmark)\\w+`").FindAllString(string(text), -1) {
-			seen++
-			for _, wrong := range misnamed(m, false, exists) {
-				t.Errorf("%s: %s", name, wrong)
-			}
-		}
+		wrong, seen := misplaced(string(text), exists)
 		if seen < 5 {
 			t.Errorf("%s names %d packages before their tests; the test reads it wrongly", name, seen)
 		}
+		for _, what := range wrong {
+			t.Errorf("%s: %s", name, what)
+		}
 	}
+	for text, want := range map[string][]string{
+		"`cmd/ballast` `TestHelpCallsEveryValueByOneWord`":  nil,
+		"`cmd/balast` `TestHelpCallsEveryValueByOneWord`":   {`TestHelpCallsEveryValueByOneWord is not in ""`},
+		"`e2e/Crash` `TestHelpCallsEveryValueByOneWord`":    {`TestHelpCallsEveryValueByOneWord is not in ""`},
+		"`e2e/crash_` `TestHelpCallsEveryValueByOneWord`":   {`TestHelpCallsEveryValueByOneWord is not in ""`},
+		"`e2e/crash` `TestHelpCallsEveryValueByOneWord`":    {`TestHelpCallsEveryValueByOneWord is not in "e2e/crash"`},
+		"`make test`: `TestHelpCallsEveryValueByOneWord`":   nil, // no package is named
+		"`cmd/ballast`, `TestHelpCallsEveryValueByOneWord`": nil,
+	} {
+		if wrong, _ := misplaced(text, exists); !cmp.Equal(want, wrong) {
+			t.Errorf("%s: %q, want %q", text, wrong, want)
+		}
+	}
+}
+
+// misplaced are the tests of a text right before which another package stands than theirs, or something that is none.
+func misplaced(text string, exists map[string]map[string]bool) (wrong []string, seen int) {
+	for _, m := range regexp.MustCompile("`[^`\\s]+` `(Test|Fuzz|Benchmark)\\w+`").FindAllString(text, -1) {
+		seen++
+		wrong = append(wrong, misnamed(m, exists)...)
+	}
+	return wrong, seen
 }

@@ -61,8 +61,9 @@ func eventsPage(t *testing.T) string {
 	}
 	return "# Events and problems\n\nWhat a cycle finds is a problem: an event of the plan ConfigMap by that name when it is new, a line of `ballast status`, and the metric `ballast_planner_problems`. " +
 		"What telemetry tells is an event alone: on the plan, where it concerns the workload there, too, and those of `Cluster…` on the cluster's Secret, as are `Orphaned` and `Doubled`. " +
-		"Secrets get twenty in ten minutes at most, four of them one Secret, and ten those together that a Secret's writer has told at will (`ClusterPinned`, `ClusterPutBack`, " +
-		"`ClusterAssigned`); `MoreSecrets` counts the others on the plan. What lasts is told once in six hours, and again when it comes back after ten minutes or more. Names outlive a version; messages do not.\n\n" + table([]string{"name", "told by", "what it says"}, rows)
+		"Secrets get twenty of each name in ten minutes at most, four of them one Secret, and ten of what a Secret's writer has told at will (`ClusterPinned`, `ClusterPutBack`, " +
+		"`ClusterAssigned`, `ClusterRefused`), the oldest Secrets' first; `MoreSecrets` counts the others on the plan, and what lasts of them is told once there is room." +
+		" What lasts is told once in six hours, and again when it comes back after ten minutes or more. Names outlive a version; messages do not.\n\n" + table([]string{"name", "told by", "what it says"}, rows)
 }
 
 // collect reads a package's names: the constants of its kinds, and the literals of what it tells.

@@ -40,6 +40,7 @@ const (
 )
 
 const (
+	webhooks  = 5 // that are shipped
 	clusters  = 6
 	certifier = "cert-manager"
 	elsewhere = "elsewhere" // a namespace that is none of ballast's business

@@ -2,6 +2,7 @@ package locks
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
+
+	"ballast/e2e/hooked"
 )
 
 // installation is a shipped overlay with shipped components, as a person puts them together.
@@ -36,7 +39,8 @@ func (w *world) documents(i installation) []string {
 	k := types.Kustomization{
 		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
 		Resources: []string{filepath.Join(base, "overlays", i.Overlay)},
-		Patches:   append(i.Patches, types.Patch{Patch: w.configPatch()}),
+		Patches: append(i.Patches, types.Patch{Patch: w.configPatch()}, types.Patch{Patch: patientPatch(),
+			Target: &types.Selector{ResId: resID("MutatingWebhookConfiguration", ".*")}}),
 	}
 	for _, c := range i.Components {
 		k.Components = append(k.Components, filepath.Join(base, "components", c))
@@ -63,6 +67,16 @@ func (w *world) configPatch() string {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return string(patch)
+}
+
+// patientPatch gives each webhook as long as the tests' others have: after the shipped 2 s a write passes as it is, which a busy machine
+// may take for an answer. Where no webhook answers here, connections are refused, which waits for nothing.
+func patientPatch() string {
+	var ops []string
+	for i := range webhooks {
+		ops = append(ops, fmt.Sprintf(`{"op": "replace", "path": "/webhooks/%d/timeoutSeconds", "value": %d}`, i, hooked.Timeout))
+	}
+	return "[" + strings.Join(ops, ", ") + "]"
 }
 
 // install applies an installation, or of it the kinds that are named.

@@ -200,7 +200,7 @@ func (w *world) bundles(ctx context.Context) (bundles [][]byte) {
 	for _, h := range c.Webhooks {
 		bundles = append(bundles, h.ClientConfig.CABundle)
 	}
-	Expect(bundles).To(HaveLen(5))
+	Expect(bundles).To(HaveLen(webhooks))
 	return bundles
 }
 

@@ -68,8 +68,9 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 
 // report tells people what is new: problems once, and an enforcement that was turned off.
 func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
-	l.Tell(in, append(l.news.Of(out.Problems), l.blocked.Of(out.Waiting(), in.Now)...)...)
-	l.Emit(in.Workload, l.onSecrets.Of(telemetry.OnSecrets(out.Problems, out.Fleet), in.Now)...)
+	problems := telemetry.OldestFirst(out.Problems, out.Fleet)
+	l.Tell(in, append(l.news.Of(problems), l.blocked.Of(out.Waiting(), in.Now)...)...)
+	l.Emit(in.Workload, l.onSecrets.Of(telemetry.OnSecrets(problems, out.Fleet), in.Now)...)
 	if l.plan.SwitchedOff(in.BreakGlass) {
 		l.TellSwitchedOff(ctx, in.Workload)
 	}

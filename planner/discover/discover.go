@@ -101,6 +101,15 @@ type Fleet struct {
 	Problems []SecretProblem `json:"problems,omitempty"`
 }
 
+// Made is when each cluster's Secret was made: where there is room for some alone, nobody takes it from older ones by new ones.
+func (f Fleet) Made() map[string]time.Time {
+	made := make(map[string]time.Time, len(f.Clusters))
+	for _, c := range f.Clusters {
+		made[c.Shard.ID] = c.Created
+	}
+	return made
+}
+
 // Groups are what Argo CD cannot tell apart: the units, without the Secrets that stand alone, which are groups of their
 // own.
 func (f Fleet) Groups() []Unit {

@@ -125,6 +125,10 @@ func (w Worth) Hours() (saved, costs plan.Load) {
 
 // String words both in load times hours.
 func (w Worth) String() string {
-	saved, costs := w.Hours()
+	return Both(w.Hours())
+}
+
+// Both words what moves would have saved and what they cost, in load times hours.
+func Both(saved, costs plan.Load) string {
 	return fmt.Sprintf("would have saved %s load hours of overload so far, and costs %s", saved.Display(), costs.Display())
 }

@@ -109,8 +109,8 @@ func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
 		if c.Verdict != "" {
 			add(Neutral, "Evaluation", c.Verdict, "")
 		}
-		if c.Worth != nil {
-			add(Neutral, "Gains and costs", c.Worth.String(), "")
+		if gains := c.Gains(); gains != "" {
+			add(Neutral, "Gains and costs", gains, "")
 		}
 		for _, lost := range c.Lost {
 			add(Info, "A wish that is not met", lost, "")

@@ -136,6 +136,9 @@ func TestNotesSayWhatHoldsEverything(t *testing.T) {
 			[]page.Note{{page.Warn, "Paused", "It was frozen: an upgrade. Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
 		"no leader": {func(f *page.Fleet) { f.Status.LookedAt = sample.Now.Add(-6 * time.Minute) },
 			[]page.Note{{page.Bad, "No leader looks", "The last look was 6m ago, at 2026-11-20 03:06:40 UTC: see the pods of the planner."}}},
+		"a leader whose clock is ahead": {func(f *page.Fleet) { f.Status.LookedAt = sample.Now.Add(6 * time.Minute) },
+			[]page.Note{{page.Bad, "The leader's clock is ahead", "It looked at 2026-11-20 03:18:40 UTC, which is in 6m by the clock here: nobody can tell how old what it says is. " +
+				"Set the clocks right."}}},
 		"a plan of others": {func(f *page.Fleet) { f.Document.Plan, f.Document.PlanErr = nil, configmap.ErrDigest },
 			[]page.Note{{page.Bad, "The plan is not in force", configmap.ErrDigest.Error()}}},
 	} {

@@ -38,6 +38,9 @@ func notes(f Fleet) []Note {
 	switch said := f.Status; {
 	case said == nil:
 		add(Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
+	case said.Ahead(f.Now):
+		add(Bad, "The leader's clock is ahead", fmt.Sprintf("It looked at %s, which is in %s by the clock here: nobody can tell how old what it says is. "+
+			"Set the clocks right.", wording.Moment(said.LookedAt), wording.Span(said.LookedAt.Sub(f.Now))))
 	case said.Old(f.Now):
 		add(Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
 	}
@@ -131,7 +134,11 @@ func standing(f Fleet) []string {
 		list = append(list, text)
 	}
 	if f.Status != nil && f.Status.Leader != "" {
-		list = append(list, wording.Line(fmt.Sprintf("%s leads, and looked %s", f.Status.Leader, wording.Since(f.Status.LookedAt, f.Now))))
+		looked := "looked " + wording.Since(f.Status.LookedAt, f.Now)
+		if f.Status.Ahead(f.Now) {
+			looked = "has a clock that is ahead"
+		}
+		list = append(list, wording.Line(f.Status.Leader+" leads, and "+looked))
 	}
 	return list
 }

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,6 +65,9 @@ const Outdated = 5 * time.Minute
 
 // Old reports whether no leader has said anything for so long that things may be otherwise now, or its clock is as far ahead.
 func (s Status) Old(now time.Time) bool { return now.Sub(s.LookedAt).Abs() > Outdated }
+
+// Ahead reports whether the leader's clock is so far ahead of this one that nobody can tell how old its word is: Old for that alone.
+func (s Status) Ahead(now time.Time) bool { return s.LookedAt.Sub(now) > Outdated }
 
 // Rollout is how far the one under way is, beside what the plan says of it. Waits is what it waits for; empty where its
 // stage has just begun.
@@ -163,7 +167,7 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 	}
 	s.Problems = slices.Clone(out.Problems)
 	s.Conditions = lasting(conditionsOf(in, out, s, inForce), before.Conditions, in.Now)
-	s.cut()
+	s.cut(out.Fleet.Made())
 	return s
 }
 
@@ -178,7 +182,7 @@ func Failed(before Status, failure error, leader string, now time.Time) Status {
 	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed, Message: printable.Text(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
 	rest := slices.DeleteFunc(slices.Clone(s.Conditions), func(c Condition) bool { return c.Type == Planning })
 	s.Conditions = lasting(append([]Condition{planning}, rest...), before.Conditions, now)
-	s.cut()
+	s.cut(nil)
 	return s
 }
 
@@ -247,11 +251,14 @@ func budgetOf(b change.Budget) *Budget {
 	return s
 }
 
-// cut bounds the lists, so that the text fits whatever is in them.
-func (s *Status) cut() {
+// cut bounds the lists, so that the text fits whatever is in them. What is of clusters' Secrets takes no room from older ones, by when they
+// were made, and problems none from those of another kind.
+func (s *Status) cut(made map[string]time.Time) {
+	faultOf := func(f Fault) (string, string) { return f.Cluster, "" }
+	problemOf := func(p problem.Problem) (string, string) { return p.Subject, p.Kind }
 	for limit := most; limit > 0; limit /= 2 {
-		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Orphaned, limit) + cut(&s.Doubled, limit) + cut(&s.Problems, limit) + cut(&s.Blocked, limit) +
-			cut(&s.Elsewhere, limit) + cut(&s.Replicas, 4*limit)
+		s.Omitted += fairly(&s.Orphaned, limit, made, faultOf) + fairly(&s.Doubled, limit, made, faultOf) + fairly(&s.Problems, limit, made, problemOf)
+		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Blocked, limit) + cut(&s.Elsewhere, limit) + cut(&s.Replicas, 4*limit)
 		for i := range s.Doubled {
 			cut(&s.Doubled[i].Owners, most)
 		}
@@ -262,6 +269,32 @@ func (s *Status) cut() {
 			return
 		}
 	}
+}
+
+// fairly keeps of a list, in its order, the first of each kind before the second of any, and of one kind those of the oldest Secrets.
+func fairly[T any](list *[]T, limit int, made map[string]time.Time, of func(T) (cluster, kind string)) (omitted int) {
+	all := *list
+	if len(all) <= limit {
+		return 0
+	}
+	byAge, rank, seen := make([]int, len(all)), make([]int, len(all)), map[string]int{}
+	for i := range all {
+		byAge[i] = i
+	}
+	at := func(i int) time.Time { cluster, _ := of(all[i]); return made[cluster] }
+	slices.SortStableFunc(byAge, func(a, b int) int { return at(a).Compare(at(b)) })
+	for _, i := range byAge {
+		_, kind := of(all[i])
+		rank[i] = seen[kind]
+		seen[kind]++
+	}
+	slices.SortStableFunc(byAge, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
+	kept := slices.Sorted(slices.Values(byAge[:limit]))
+	*list = make([]T, 0, limit)
+	for _, i := range kept {
+		*list = append(*list, all[i])
+	}
+	return len(all) - limit
 }
 
 func cut[T any](list *[]T, limit int) (omitted int) {

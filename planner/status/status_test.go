@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -324,6 +325,39 @@ func TestAStatusIsBounded(t *testing.T) {
 			rt.Fatalf("%v (-written +read):\n%s", err, diff)
 		}
 	})
+}
+
+// Whoever makes hundreds of Secrets with which something is wrong takes no room of others' orphans, or of problems of another kind.
+func TestNobodysSecretsTakeOthersRoomInTheStatus(t *testing.T) {
+	in, out, p := looked()
+	add := func(name string, made time.Time, kinds ...string) {
+		out.Fleet.Clusters = append(out.Fleet.Clusters, discover.Cluster{Shard: plan.Shard{ID: name}, Created: made})
+		out.Verdict.Orphans = append(out.Verdict.Orphans, ownership.Orphan{Cluster: name, Since: noon})
+		for _, kind := range kinds {
+			out.Problems = append(out.Problems, problem.Problem{Kind: kind, Subject: name, Message: kind})
+		}
+	}
+	for i := range 400 {
+		add(fmt.Sprintf("a-own-%03d", i), noon.Add(time.Duration(i)*time.Second), "Orphaned", "InvalidPin", "InvalidShard")
+	}
+	add("prod", noon.Add(-time.Hour), "Orphaned", "SecretGone")
+	out.Problems = append(out.Problems, problem.Problem{Kind: "KeyMissing", Message: "no key"})
+	s := Of(in, out, p, "me", Status{})
+	if len(s.Orphaned) != 50 || s.Orphaned[48].Cluster != "a-own-048" || s.Orphaned[49].Cluster != "prod" {
+		t.Errorf("%d orphans are shown, the last %+v", len(s.Orphaned), s.Orphaned[len(s.Orphaned)-1])
+	}
+	var others []string
+	for _, p := range s.Problems {
+		if p.Subject == "prod" || p.Subject == "" {
+			others = append(others, p.Kind)
+		}
+	}
+	if diff := cmp.Diff([]string{"Orphaned", "SecretGone", "KeyMissing"}, others); diff != "" || len(s.Problems) != 50 {
+		t.Errorf("%d problems are shown, of others (-want +got):\n%s", len(s.Problems), diff)
+	}
+	if want := 401 - 50 + 1203 - 50; s.Omitted != want {
+		t.Errorf("%d are omitted, expected %d", s.Omitted, want)
+	}
 }
 
 func TestWhatIsNoStatus(t *testing.T) {

@@ -19,11 +19,12 @@ import (
 type SecretRef struct{ Name, UID string }
 
 const (
-	// mostOnSecrets is how many events cluster Secrets get within secretsSpan: a rollout, or a webhook that comes back, writes thousands.
+	// mostOnSecrets is how many events of one reason cluster Secrets get within secretsSpan: a rollout, or a webhook that comes back, writes
+	// thousands. Each reason has room of its own, so that nobody who brings one about takes it from what others must hear of.
 	mostOnSecrets = 20
 	secretsSpan   = 10 * time.Minute
-	// mostOnOne is how many of those one Secret gets, and mostByPeople how many those get together which whoever writes Secrets can
-	// have told at will: one user leaves room for what others must hear of.
+	// mostOnOne is how many of those one Secret gets, and mostByPeople how many there are of a reason which whoever writes Secrets can
+	// have told at will.
 	mostOnOne, mostByPeople = 4, mostOnSecrets / 2
 	// toldAgain is after how long the same is news of a Secret once more while it lasts, and endsAfter after how long without it
 	// that is another time of it.
@@ -43,7 +44,10 @@ type SecretNews struct {
 	since time.Time            // when rest was told last
 }
 
-type knownNews struct{ since, last time.Time }
+type knownNews struct {
+	since, last time.Time
+	waits       bool // counted, but there was no room to tell it
+}
 
 type toldNews struct {
 	at     time.Time
@@ -51,7 +55,8 @@ type toldNews struct {
 	reason string
 }
 
-// Of are the events that are told now of those.
+// Of are the events that are told now of those, the first before the others. What has no room is counted, and told once there is room
+// where it lasts.
 func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,16 +67,19 @@ func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 	}
 	for _, e := range all {
 		key := newsOf(e)
-		if k, known := n.known[key]; known {
-			n.known[key] = knownNews{k.since, now}
-			continue
+		k, known := n.known[key]
+		if !known {
+			if len(n.known) >= mostKnown {
+				clear(n.known)
+			}
+			k.since = now
 		}
-		if len(n.known) >= mostKnown {
-			clear(n.known)
-		}
-		n.known[key] = knownNews{now, now}
-		if !n.hasRoom(e) {
-			n.rest[e.Reason]++
+		tells := (k.waits || !known) && n.hasRoom(e)
+		n.known[key] = knownNews{k.since, now, !tells && (k.waits || !known)}
+		if !tells {
+			if !known {
+				n.rest[e.Reason]++
+			}
 			continue
 		}
 		n.told, events = append(n.told, toldNews{now, e.Secret.Name, e.Reason}), append(events, e)
@@ -81,30 +89,34 @@ func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(n.rest)) {
 		events = append(events, Event{Type: corev1.EventTypeNormal, Reason: "MoreSecrets", Message: fmt.Sprintf(
-			"and %d more of %s, which have no event of their own; the log has each write, `ballast status` what differs", n.rest[reason], reason)})
+			"and %d more of %s, which have no event of their own yet; the log has each write, `ballast status` what differs", n.rest[reason], reason)})
 	}
 	n.rest, n.since = map[string]int{}, now
 	return events
 }
 
-// hasRoom reports whether the last secretsSpan has room for one more of that Secret and reason.
+// hasRoom reports whether the last secretsSpan has room for one more of that reason, and of that Secret.
 func (n *SecretNews) hasRoom(e Event) bool {
-	onOne, byPeople := 0, 0
+	ofReason, onOne := 0, 0
 	for _, told := range n.told {
+		if told.reason != e.Reason {
+			continue
+		}
+		ofReason++
 		if told.secret == e.Secret.Name {
 			onOne++
 		}
-		if isByPeople(told.reason) {
-			byPeople++
-		}
 	}
-	full := len(n.told) >= mostOnSecrets || onOne >= mostOnOne
-	return !full && (byPeople < mostByPeople || !isByPeople(e.Reason))
+	return ofReason < roomOf(e.Reason) && onOne < mostOnOne
 }
 
-// isByPeople reports whether whoever writes a Secret has that told as often as they write it.
-func isByPeople(reason string) bool {
-	return reason == "ClusterPinned" || reason == "ClusterPutBack" || reason == "ClusterAssigned"
+// roomOf is how many of a reason are told within secretsSpan.
+func roomOf(reason string) int {
+	switch reason {
+	case "ClusterPinned", "ClusterPutBack", "ClusterAssigned", "ClusterRefused": // whoever writes a Secret has these told as often as they write it
+		return mostByPeople
+	}
+	return mostOnSecrets
 }
 
 // newsOf tells an event from those that say the same. A message has numbers and texts that change from cycle to cycle, so that
@@ -139,6 +151,16 @@ func ShardWritten(s diff.PatchShard, uid string) Event {
 func ShardRefused(s diff.PatchShard, uid, why string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "ClusterRefused", Secret: SecretRef{s.Secret, uid},
 		Message: fmt.Sprintf("data.shard stays %s instead of %d: the API server refuses the write: %s", s.Was, s.Shard, why)}
+}
+
+// OldestFirst are the problems by the age of the cluster Secrets that they are about, and before them those about anything else: where
+// there is room for some of a kind alone, nobody takes it by Secrets that they make.
+func OldestFirst(problems []problem.Problem, fleet discover.Fleet) []problem.Problem {
+	if len(problems) < 2 {
+		return problems
+	}
+	made := fleet.Made()
+	return slices.SortedStableFunc(slices.Values(problems), func(a, b problem.Problem) int { return made[a.Subject].Compare(made[b.Subject]) })
 }
 
 // OnSecrets are the problems that concern one cluster's owner, told on its Secret, too.

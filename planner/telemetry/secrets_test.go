@@ -103,13 +103,13 @@ func TestWhatLastsIsToldOnceOfASecret(t *testing.T) {
 		}
 	}
 	want := map[string]int{"c0 ClusterRefused": 1, "c0 ClusterPutBack": 1}
-	for i := range mostOnSecrets - 2 {
+	for i := range 25 { // five of them ten minutes later than the others
 		want[fmt.Sprintf("c%d Orphaned", i)] = 1
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("(-want +told):\n%s", diff)
 	}
-	if len(counts) != 1 || !strings.HasPrefix(counts[0], "and 7 more of Orphaned") {
+	if len(counts) != 1 || !strings.HasPrefix(counts[0], "and 5 more of Orphaned") {
 		t.Errorf("counted are %q", counts)
 	}
 }
@@ -170,7 +170,7 @@ func TestOnesOwnMovesLeaveRoomForOthersNews(t *testing.T) {
 			for i := range 20 {
 				own = append(own, test.own(i))
 			}
-			for i := range mostOnSecrets - test.told {
+			for i := range mostOnSecrets {
 				others = append(others, Event{Reason: "Orphaned", Secret: SecretRef{fmt.Sprint("other", i), "u"}})
 			}
 			told := n.Of(own, now)
@@ -181,6 +181,55 @@ func TestOnesOwnMovesLeaveRoomForOthersNews(t *testing.T) {
 				t.Errorf("of the others' %d are told, expected %d", len(told), len(others))
 			}
 		})
+	}
+}
+
+// Whoever fills twenty Secrets of their own with what the API server refuses, or that nobody reconciles, takes no room of others' Secrets:
+// each reason has its own, and of one reason the oldest Secrets are told first. What had no room is told when there is some.
+func TestTwentySecretsOfOneUserTakeNobodysRoom(t *testing.T) {
+	start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	var fleet discover.Fleet
+	var n SecretNews
+	var problems []problem.Problem
+	refused := []Event{}
+	for i := range 20 {
+		name := fmt.Sprint("a-own", i)
+		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{ID: name, UID: "u"}, Created: start})
+		problems = append(problems, problem.Problem{Kind: "Orphaned", Subject: name})
+		refused = append(refused, ShardRefused(diff.PatchShard{Secret: name}, "u", "no"))
+	}
+	fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{ID: "prod", UID: "u"}, Created: start.Add(-time.Hour)})
+	problems = append(problems, problem.Problem{Kind: "Orphaned", Subject: "prod", Message: "prod"}, problem.Problem{Kind: "Doubled", Subject: "prod", Message: "prod"})
+	on := func(events []Event, secret string) (reasons []string) {
+		for _, e := range events {
+			if e.Secret.Name == secret {
+				reasons = append(reasons, e.Reason)
+			}
+		}
+		return reasons
+	}
+	look := func(all []Event, after time.Duration) []Event { return n.Of(all, start.Add(after)) }
+
+	if told := on(look(refused, 0), "a-own9"); !slices.Equal(told, []string{"ClusterRefused"}) {
+		t.Errorf("of what is refused first %v is told", told)
+	}
+	all := OnSecrets(OldestFirst(problems, fleet), fleet)
+	if told := on(look(all, time.Minute), "prod"); !slices.Equal(told, []string{"Orphaned", "Doubled"}) {
+		t.Errorf("of another's Secret %v is told", told)
+	}
+	late := append(OnSecrets([]problem.Problem{{Kind: "Orphaned", Subject: "a-own0"}}, fleet), ShardRefused(diff.PatchShard{Secret: "prod"}, "u", "no"))
+	for _, test := range []struct {
+		after time.Duration
+		told  []string
+	}{{2 * time.Minute, nil}, {9 * time.Minute, nil}, {secretsSpan, []string{"ClusterRefused"}}, {secretsSpan + time.Minute, nil}} {
+		if told := on(look(append(late, all...), test.after), "prod"); !slices.Equal(told, test.told) {
+			t.Errorf("after %s %v is told of what came later, expected %v", test.after, told, test.told)
+		}
+	}
+	var told News
+	first := told.Of(OldestFirst(problems, fleet))
+	if first[0].Message != "prod" || first[1].Message != "prod" {
+		t.Errorf("on the plan %v are told first", first[:2])
 	}
 }
 
@@ -196,32 +245,29 @@ func TestWhatIsKnownOfSecretsIsBounded(t *testing.T) {
 	if _, err := fmt.Sscanf(told[len(told)-1].Message, "and %d more", &counted); err != nil {
 		t.Fatal(err)
 	}
-	if len(n.known) != asked-mostKnown || counted != asked-mostOnSecrets {
+	if len(n.known) != asked-mostKnown || counted != asked-mostByPeople {
 		t.Errorf("%d are known, %d counted", len(n.known), counted)
 	}
 	for i := range mostKnown - len(n.known) {
-		n.known[fmt.Sprint("another", i)] = knownNews{now, now.Add(secretsSpan)}
+		n.known[fmt.Sprint("another", i)] = knownNews{since: now, last: now.Add(secretsSpan)}
 	}
 	if told := n.Of([]Event{ShardRefused(diff.PatchShard{Secret: "new"}, "u", "no")}, now.Add(secretsSpan)); len(told) != 1 || told[0].Secret.Name != "new" {
 		t.Errorf("of what is new once as many are known as may be %v is told", told)
 	}
 }
 
-// Whatever happens when, no ten minutes have more than twenty events on Secrets, and each that has none is counted once.
+// Whatever happens when, no ten minutes have more than twenty events of a reason on Secrets, and each that has none is counted once.
 func TestNoSpanHasTooManyEventsOnSecrets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var n SecretNews
-		told, ofOne, byPeople := []time.Time{}, []time.Time{}, []time.Time{}
+		told, ofOne := map[string][]time.Time{}, map[string][]time.Time{}
 		now, asked, counted := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), 0, 0
 		tell := func(events []Event) {
 			for _, e := range n.Of(events, now) {
 				if e.Secret.Name != "" {
-					told = append(told, now)
+					told[e.Reason] = append(told[e.Reason], now)
 					if e.Secret.Name == "one" {
-						ofOne = append(ofOne, now)
-					}
-					if isByPeople(e.Reason) {
-						byPeople = append(byPeople, now)
+						ofOne[e.Reason] = append(ofOne[e.Reason], now)
 					}
 					continue
 				}
@@ -243,11 +289,15 @@ func TestNoSpanHasTooManyEventsOnSecrets(t *testing.T) {
 		}
 		now = now.Add(secretsSpan)
 		tell(nil)
-		if all, one, people := mostWithin(told), mostWithin(ofOne), mostWithin(byPeople); all > mostOnSecrets || one > mostOnOne || people > mostByPeople {
-			t.Fatalf("within %s %d, of one Secret %d, by people %d", secretsSpan, all, one, people)
+		all := 0
+		for reason, most := range map[string]int{"ClusterMoved": mostOnSecrets, "ClusterPinned": mostByPeople, "ClusterPutBack": mostByPeople} {
+			if of, one := mostWithin(told[reason]), mostWithin(ofOne[reason]); of > most || one > mostOnOne {
+				t.Fatalf("of %s within %s %d, of one Secret %d", reason, secretsSpan, of, one)
+			}
+			all += len(told[reason])
 		}
-		if len(told)+counted != asked {
-			t.Fatalf("%d told, %d counted, of %d", len(told), counted, asked)
+		if all+counted != asked {
+			t.Fatalf("%d told, %d counted, of %d", all, counted, asked)
 		}
 	})
 }

@@ -31,8 +31,12 @@ type event struct {
 }
 
 type user struct {
-	Username string `json:"username"`
+	Username string              `json:"username"`
+	Extra    map[string][]string `json:"extra"` // said by who authenticated it
 }
+
+// ofAPod reports whether the token was one that a kubelet gave to a pod, and not one that a person asked for.
+func (u user) ofAPod() bool { return len(u.Extra["authentication.kubernetes.io/pod-name"]) > 0 }
 
 type objectRef struct {
 	Resource    string `json:"resource"`
@@ -91,10 +95,11 @@ func parse(line []byte, p planners) (w Write, ours bool, err error) {
 	return Write{}, false, nil
 }
 
-// byPlan reports whether what the planner wrote there is the plan's: sizes of pods, and shards.
+// byPlan reports whether what the planner wrote there is the plan's: sizes of pods, and shards. Of what came by a token that no pod has
+// it is not known: under components/fail-closed nobody judges a shard by the planner's name.
 func (e event) byPlan(kind string) bool {
 	stamped := kind == kindSecret && !e.deletes() && !isOwn(e.ObjectRef.Name)
-	return kind == kindPod || stamped
+	return kind == kindPod || stamped && e.User.ofAPod()
 }
 
 // webhook is the one that is asked about an object, and the object's kind as people write it; "" for none. An

@@ -129,7 +129,10 @@ func TestParse(t *testing.T) {
 		"a key by another":               {fields{"verb": "create", "annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("create", "secret", "ballast-plan-key")},
 		"a key that is made a cluster's": {fields{"annotations": said("clusters", "InPlan", "shard=3", "shard=3"), "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("patch", "secret", "ballast-plan-key")},
 		"the planner's key":              {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, nil},
-		"the planner's shard, which nobody asks about": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, func() *Write {
+		"a shard by the planner's name and a token of no pod": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
+			by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "secret", "prod-eu"))},
+		"the planner's shard, which nobody asks about": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner",
+			"extra": fields{"authentication.kubernetes.io/pod-name": []string{"ballast-planner-7d9-x"}}}}, func() *Write {
 			w := by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "secret", "prod-eu"))
 			w.Effect = Agreed
 			return w

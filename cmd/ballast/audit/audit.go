@@ -81,7 +81,9 @@ Shown are also those that no webhook is asked about (NotAsked): deletions of Sec
 cluster's), of the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to
 plan, history and key; changes of its webhook configuration and admission policies; writes to the workload's status by
 others than Kubernetes' controllers, which may bring an opt-out along (the log does not tell); resizes of the workload's pods
-(patch resize), which ballast puts back; its own are shown by --all, as its shards are under components/fail-closed.
+(patch resize), which ballast puts back. Under components/fail-closed no webhook is asked about Secrets that are written in
+the planner's name: those by the token of its pod are shown by --all, as its resizes are, and those of anybody who
+impersonates it, or had a token made for it, always.
 Deletions of Secrets are shown in namespace argocd, in those that -n names, and in those where the log has shown ballast
 at work before. A deletion
 is never shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the

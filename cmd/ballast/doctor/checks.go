@@ -2,8 +2,10 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
+	"ballast/planner/status"
 )
 
 // check is one precondition. It says something in every case: a check that is silent looks like one that was forgotten.
@@ -64,14 +67,38 @@ func (s *seen) examine() (all []Finding) {
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(s.notSeen)) {
-		f := Finding{Check: "looking", Result: Unknown, Message: fmt.Sprintf("%s: %v", what, s.notSeen[what]),
-			Mend: "see that the API server answers, then run ballast doctor again: kubectl get --raw '/readyz?verbose'"}
+		f := Finding{Check: "looking", Result: Unknown, Message: fmt.Sprintf("%s: %v", what, s.notSeen[what]), Mend: s.mendOf(what)}
 		if apierrors.IsForbidden(s.notSeen[what]) {
 			f.Message, f.Mend = what+" may not be read", "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// What is not only asked for, but also read from what is written somewhere.
+const (
+	ofWriters = "who writes the Secrets"
+	ofShipped = "the webhook configuration"
+	ofLeader  = "what the leader says"
+)
+
+// mendOf is the way out where something could not be looked at: what is not the API server's doing is no matter of its answers.
+func (s *seen) mendOf(what string) string {
+	var said apierrors.APIStatus
+	var network net.Error
+	if err := s.notSeen[what]; !errors.As(err, &said) && !errors.As(err, &network) {
+		switch what {
+		case ofWriters:
+			return "mend discover.selector in the configuration: ballast config check FILE"
+		case ofShipped:
+			return "this ballast's own manifests cannot be read: get its binary again, and report it (SECURITY.md says where)"
+		case ofLeader:
+			return "see who wrote it (ballast audit), and take it away, and the leader writes it anew: " +
+				s.kubectl("delete configmap "+status.Name(s.in.Config.Plan.ConfigMap), nil)
+		}
+	}
+	return "see that the API server answers, then run ballast doctor again: kubectl get --raw '/readyz?verbose'"
 }
 
 func ok(format string, args ...any) []Finding {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -278,6 +280,15 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"a leader that is silent": {func(s *seen) { s.said.LookedAt = noon.Add(-time.Hour) },
 			[]string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known any more: " +
 				"the leader looked last 1h ago", "Fault leader: the leader looked last 1h ago"}},
+		"a leader whose clock is ahead": {func(s *seen) { s.said.LookedAt = noon.Add(time.Hour) },
+			[]string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
+				"the leader's clock is 1h ahead of this machine's", "Fault leader: the leader's clock is 1h ahead of this machine's"}},
+		"a leader whose clock is ahead after a probe that failed": {func(s *seen) {
+			s.said.LookedAt = noon.Add(time.Hour)
+			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
+				Message: "scale: the write passed", LastTransitionTime: noon}
+		}, []string{"Warning webhook: the leader, whose clock is 1h ahead of this machine's, found that it does not hold the plan: scale: the write passed",
+			"Fault leader: the leader's clock is 1h ahead of this machine's"}},
 		"a leader that is silent after a probe that failed": {func(s *seen) {
 			s.said.LookedAt = noon.Add(-time.Hour)
 			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
@@ -346,6 +357,34 @@ func TestMendsAreCommands(t *testing.T) {
 	} {
 		if !got[want] {
 			t.Errorf("no mend is %s; there are\n%q", want, slices.Sorted(maps.Keys(got)))
+		}
+	}
+}
+
+// What could not be looked at is mended where it fails: nobody is sent to an API server that answers.
+func TestWhatCannotBeReadIsMendedWhereItFails(t *testing.T) {
+	const api = "see that the API server answers, then run ballast doctor again: kubectl get --raw '/readyz?verbose'"
+	broken, hangs, timeout := errors.New("yaml: line 3"), &url.Error{Op: "Get", URL: "https://api", Err: context.DeadlineExceeded}, apierrors.NewTimeoutError("slow", 1)
+	for _, test := range []struct {
+		what string
+		err  error
+		want string
+	}{
+		{ofWriters, broken, "mend discover.selector in the configuration: ballast config check FILE"},
+		{ofWriters, fmt.Errorf("listing: %w", timeout), api},
+		{ofShipped, broken, "this ballast's own manifests cannot be read: get its binary again, and report it (SECURITY.md says where)"},
+		{ofLeader, broken, "see who wrote it (ballast audit), and take it away, and the leader writes it anew: kubectl -n argocd delete configmap ballast-plan-status"},
+		{ofLeader, fmt.Errorf("reading: %w", hangs), api},
+		{ofLeader, context.DeadlineExceeded, api},
+		{"API groups", broken, api},
+		{ofLeader, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil), "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"},
+	} {
+		s := healthy(t)
+		s.notSeen[test.what] = test.err
+		for _, f := range s.examined() {
+			if f.Check == "looking" && f.Mend != test.want {
+				t.Errorf("%s, %v is mended by %q, expected %q", test.what, test.err, f.Mend, test.want)
+			}
 		}
 	}
 }

@@ -90,6 +90,8 @@ func (s *seen) unprobed() (why, mend string) {
 		return "known: what the leader says cannot be read: " + s.saidErr.Error(), "run it again; " + pods
 	case s.said == nil:
 		return "probed: no leader", "have a planner run, whose leader probes it: " + pods
+	case s.said.Ahead(s.now):
+		return "known: the leader's clock is " + s.ahead(), setClocks
 	case s.said.Old(s.now):
 		return "known any more: the leader looked last " + s.age() + " ago", "have a planner run, whose leader probes it: " + pods
 	case s.condition(status.Enforced) == nil:
@@ -101,12 +103,23 @@ func (s *seen) unprobed() (why, mend string) {
 // age is how long ago the leader said what it says.
 func (s *seen) age() string { return say.Span(s.now.Sub(s.said.LookedAt)) }
 
+// ahead is how far the leader's clock is from this one, where that is ahead.
+func (s *seen) ahead() string {
+	return say.Span(s.said.LookedAt.Sub(s.now)) + " ahead of this machine's"
+}
+
+// setClocks mends that nobody can tell how old the leader's word is.
+const setClocks = "have NTP keep the clocks of the planner's node and of this machine; date -u shows this one"
+
 // probed is what the leader's probe has against the webhook, nil where it has nothing.
 func (s *seen) probed() *Finding {
 	e := s.condition(status.Enforced)
 	switch {
 	case e == nil:
 		return nil
+	case e.Reason == status.NotHeld && s.said.Ahead(s.now):
+		return &Finding{Result: Warning, Message: "the leader, whose clock is " + s.ahead() + ", found that it does not hold the plan: " + e.Message,
+			Mend: setClocks}
 	case e.Reason == status.NotHeld && s.said.Old(s.now):
 		return &Finding{Result: Warning,
 			Message: "the leader, which looked last " + s.age() + " ago, found that it does not hold the plan: " + e.Message,
@@ -204,6 +217,8 @@ func (s *seen) checkLeader() (all []Finding) {
 		return unknown("what the leader says cannot be read", "the line looking says why")
 	case s.said == nil:
 		return fault("no leader has said yet how things are", "kubectl -n "+s.namespace+" logs deploy/ballast-planner")
+	case s.said.Ahead(s.now):
+		return fault("the leader's clock is "+s.ahead()+", so that nobody can tell how old what it says is", setClocks)
 	case s.said.Old(s.now):
 		return fault("the leader looked last "+s.age()+" ago",
 			"kubectl -n "+s.namespace+" get pods -l app.kubernetes.io/name=ballast")

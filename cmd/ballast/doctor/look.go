@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -56,6 +57,7 @@ type seen struct {
 	certs      bool // cert-manager serves its API
 	hidden     bool // whether a webhook is installed may not be read
 	webhook    *admissionv1.MutatingWebhookConfiguration
+	planner    string // the user of the installed planner
 	installed  installation.Seen
 	installErr error
 	said       *status.Status // nil: no leader said anything, or saidErr
@@ -156,7 +158,7 @@ func (s *seen) lookAtWorkload(ctx context.Context, c client.Client) {
 // lookAtWriters reads who writes the Secrets' data: of each its metadata, and none of the data.
 func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 	selector, err := discover.Selector(s.in.Config.Discover.Selector)
-	if s.couldNot("who writes the Secrets", err) {
+	if s.couldNot(ofWriters, err) {
 		return
 	}
 	list := &metav1.PartialObjectMetadataList{}
@@ -165,7 +167,7 @@ func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 	for {
 		err := c.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(500),
 			client.Continue(list.Continue))
-		if s.couldNot("who writes the Secrets", err) {
+		if s.couldNot(ofWriters, err) {
 			return
 		}
 		for _, secret := range list.Items {
@@ -204,10 +206,11 @@ func (s *seen) lookAtScrapes(ctx context.Context) {
 }
 
 func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
+	s.planner = plannerOf(ctx, c, s.namespace, s.in.PlannerUser)
 	names := installation.Names{Namespace: s.namespace, Workload: s.in.Workload.Name, Plan: s.in.Config.Plan.ConfigMap,
-		Planner: s.in.PlannerUser}
+		Planner: s.planner}
 	shipped, err := installation.Shipped(names)
-	if s.couldNot("the webhook configuration", err) {
+	if s.couldNot(ofShipped, err) {
 		return
 	}
 	var live admissionv1.MutatingWebhookConfiguration
@@ -225,8 +228,21 @@ func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
 	kept := store.New(store.Options{Client: c, Reader: c, Namespace: s.namespace, Plan: s.in.Config.Plan.ConfigMap,
 		History: s.in.Config.Plan.History})
 	s.said, s.saidErr = kept.ReadStatus(ctx)
-	s.couldNot("what the leader says", s.saidErr)
+	s.couldNot(ofLeader, s.saidErr)
 	s.lookAtRights(ctx, c)
+}
+
+// plannerOf is the user of the planner that is installed: of its Deployment, since a plan has the name that wrote it, and before the
+// first plan there is none. Where no Deployment, or several, say it, it is the plan's, or else the one that is shipped.
+func plannerOf(ctx context.Context, c client.Client, namespace, ofPlan string) string {
+	accounts := "system:serviceaccount:" + namespace + ":"
+	var found appsv1.DeploymentList
+	err := c.List(ctx, &found, client.InNamespace(namespace),
+		client.MatchingLabels{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner"})
+	if err != nil || len(found.Items) != 1 { // who may not list them is answered all the same
+		return cmp.Or(ofPlan, accounts+"ballast-planner")
+	}
+	return accounts + cmp.Or(found.Items[0].Spec.Template.Spec.ServiceAccountName, "default")
 }
 
 // lookAtRights asks whether the planner may do what the shipped manifests let it do.
@@ -239,12 +255,8 @@ func (s *seen) lookAtRights(ctx context.Context, c client.Client) {
 	if inputs.WantsOf(s.in.Config.Size).Nodes {
 		rights = append(rights, rightOf("list", "", "nodes", "", ""))
 	}
-	user := s.in.PlannerUser
-	if user == "" {
-		user = "system:serviceaccount:" + s.namespace + ":ballast-planner"
-	}
 	for _, right := range rights {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: s.planner,
 			ResourceAttributes: &right.attributes}}
 		if err := c.Create(ctx, review); err != nil {
 			s.rightsErr = err

@@ -224,8 +224,8 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if c.Verdict != "" {
 		say.To(w, "  Evaluation: %s.\n", c.Verdict)
 	}
-	if c.Worth != nil {
-		say.To(w, "  Gains and costs: %s.\n", c.Worth)
+	if gains := c.Gains(); gains != "" {
+		say.To(w, "  Gains and costs: %s.\n", gains)
 	}
 	writeAlternatives(w, cycle.Alternatives(in, out))
 	if in.InForce != nil && in.InForce.Rollout != nil {

@@ -122,7 +122,7 @@ func TestWhatItGainsAndCostsIsTold(t *testing.T) {
 	in.Memory.Savings = evaluate.Savings{At: in.Now, Of: map[int]float64{0: 720}}
 	out := cycle.Run(in)
 	const begins, says = "nothing begins while ",
-		"mends 0.179 of overload, of which it would have saved 0.121 load hours so far, and costs 0.0606 load hours"
+		"mends 0.179 of overload, would have saved 0.121 load hours of overload so far, and costs 0.0606"
 	if !strings.HasPrefix(out.Candidate.Verdict, begins) {
 		t.Fatalf("the verdict is %q, want %q", out.Candidate.Verdict, begins)
 	}
@@ -130,6 +130,27 @@ func TestWhatItGainsAndCostsIsTold(t *testing.T) {
 		var b bytes.Buffer
 		fixture.MustDo(t, (&options{output: form}).write(&b, in, out))
 		fixture.Holds(t, b.String(), want)
+	}
+}
+
+// TestNoVerdictSaysTwiceWhatIsSaved: where moves wait until they pay the verdict has both sides, and the line after it the rest.
+func TestNoVerdictSaysTwiceWhatIsSaved(t *testing.T) {
+	text, err := os.ReadFile(fixture.Checkout(t, "docs", "examples", "cycle.json"))
+	fixture.MustDo(t, err)
+	var in input.Inputs
+	fixture.MustDo(t, json.Unmarshal(text, &in))
+	out := cycle.Run(in)
+	const both = "would have saved 0 load hours of overload so far, and costs 0.0606"
+	if want := "waits until it pays: it " + both; out.Candidate.Verdict != want {
+		t.Fatalf("the verdict is %q, want %q", out.Candidate.Verdict, want)
+	}
+	for form, want := range map[string]string{"table": "  Gains and costs: mends 0.179 of overload.\n", "html": "mends 0.179 of overload"} {
+		var b bytes.Buffer
+		fixture.MustDo(t, (&options{output: form}).write(&b, in, out))
+		fixture.Holds(t, b.String(), want)
+		if n := strings.Count(b.String(), both); n != 1 {
+			t.Errorf("%s says it %d times", form, n)
+		}
 	}
 }
 

@@ -75,6 +75,11 @@ func probedBy(ctx context.Context, kept *store.Store, now time.Time, progress io
 		return nil, nil
 	}
 	age := say.Span(now.Sub(said.LookedAt))
+	if said.Ahead(now) {
+		say.To(progress, "note: whether the webhooks hold the plan is not known: the leader's clock is %s ahead of this machine's, "+
+			"so that nobody can tell how old what it said is\n", say.Span(said.LookedAt.Sub(now)))
+		return nil, nil
+	}
 	if said.Old(now) {
 		say.To(progress, "note: whether the webhooks hold the plan is not known: the leader looked last %s ago, and what it said is old\n", age)
 		return nil, nil

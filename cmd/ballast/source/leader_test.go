@@ -141,6 +141,11 @@ func TestThePlanSaysHowOldTheLeadersWordIs(t *testing.T) {
 			return s
 		}, false,
 			"note: whether the webhooks hold the plan is not known: the leader looked last 5m1s ago, and what it said is old\n"},
+		"of a clock that is ahead": {func(s *status.Status, now time.Time) *status.Status {
+			s.LookedAt = now.Add(301 * time.Second)
+			return s
+		}, false,
+			"note: whether the webhooks hold the plan is not known: the leader's clock is 5m1s ahead of this machine's, so that nobody can tell how old what it said is\n"},
 		"nothing": {func(*status.Status, time.Time) *status.Status { return nil }, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

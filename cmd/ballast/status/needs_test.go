@@ -33,6 +33,7 @@ func TestTheExitCodeSaysWhetherAPersonIsNeeded(t *testing.T) {
 		"metrics that nobody believes":    {turns(status.Planning, status.False, "LowCoverage"), "Planning is False: LowCoverage"},
 		"an orphan":                       {turns(status.Degraded, status.True, status.Orphaned), "Degraded is True: Orphaned"},
 		"a leader that is away":           {leaderIsAway, "no leader has looked for 3h"},
+		"a leader whose clock is ahead":   {func(w *fixture.World) { w.Said.LookedAt = fixture.Noon.Add(time.Hour) }, "the leader's clock is 1h ahead of this machine's"},
 		"a pin":                           {func(w *fixture.World) { w.Pins = "dev: x\n" }, "1 pin cannot be read"},
 		"drift":                           {func(w *fixture.World) { w.Shards["dev"], w.Shards["lab"] = 1, 1 }, "2 differences from the plan"},
 		"another installation":            {ownedByAnother, "another installation plans for this workload"},

@@ -213,11 +213,11 @@ func (r *Repairs) ReportSteps(w discover.Workload, done apply.Report) (again tim
 	return again
 }
 
-// onSecrets is what became of writes to cluster Secrets, told on each.
+// onSecrets is what became of writes to cluster Secrets, told on each, the oldest Secret first: there is not room for any number.
 func onSecrets(results []apply.Result, secrets []discover.Secret) (events []telemetry.Event) {
-	uids := make(map[string]string, len(secrets))
+	of := make(map[string]discover.Secret, len(secrets))
 	for _, s := range secrets {
-		uids[s.Name] = s.UID
+		of[s.Name] = s
 	}
 	for _, result := range results {
 		step, ok := result.Step.(diff.PatchShard)
@@ -227,11 +227,12 @@ func onSecrets(results []apply.Result, secrets []discover.Secret) (events []tele
 		why, refused := apply.Refusal(result.Err)
 		switch {
 		case result.Outcome == apply.Applied:
-			events = append(events, telemetry.ShardWritten(step, uids[step.Secret]))
+			events = append(events, telemetry.ShardWritten(step, of[step.Secret].UID))
 		case refused:
-			events = append(events, telemetry.ShardRefused(step, uids[step.Secret], why))
+			events = append(events, telemetry.ShardRefused(step, of[step.Secret].UID, why))
 		}
 	}
+	slices.SortStableFunc(events, func(a, b telemetry.Event) int { return of[a.Secret.Name].Created.Compare(of[b.Secret.Name].Created) })
 	return events
 }
 

@@ -2,7 +2,9 @@ package outcome
 
 import (
 	"fmt"
+	"strings"
 
+	"ballast/planner/evaluate"
 	"ballast/planner/plan"
 )
 
@@ -29,10 +31,17 @@ type Worth struct {
 	Costs plan.Load `json:"costs"`
 }
 
-// String words all three.
-func (w Worth) String() string {
-	return fmt.Sprintf("mends %s of overload, of which it would have saved %s load hours so far, and costs %s load hours",
-		w.Mends.Display(), w.Saved.Display(), w.Costs.Display())
+// Gains words what the moves gain and cost, for people who have read the verdict: what that says already is not said again. Empty: nothing.
+func (c Candidate) Gains() string {
+	w := c.Worth
+	if w == nil {
+		return ""
+	}
+	mends := fmt.Sprintf("mends %s of overload", w.Mends.Display())
+	if both := evaluate.Both(w.Saved, w.Costs); !strings.Contains(c.Verdict, both) {
+		mends += ", " + both
+	}
+	return mends
 }
 
 // Fit is whether a move's new owner has the memory for it: what it has in use before all moves, and after them.

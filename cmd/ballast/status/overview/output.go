@@ -80,11 +80,14 @@ func (s *Overview) writeConditions(w io.Writer) error {
 	if s.LookedAt.IsZero() {
 		return nil
 	}
-	since := ""
-	if s.Now.Sub(s.LookedAt) > status.Outdated {
-		since = ": no leader has looked since; see the pods of Deployment ballast-planner"
+	switch ago := s.Now.Sub(s.LookedAt); {
+	case ago > status.Outdated:
+		say.To(w, "Status   as the leader had it %s ago: no leader has looked since; see the pods of Deployment ballast-planner\n", say.Span(ago))
+	case ago < -status.Outdated:
+		say.To(w, "Status   as the leader has it, by a clock that is %s ahead of this machine's: nobody can tell how old it is; set the clocks right\n", say.Span(-ago))
+	default:
+		say.To(w, "Status   as the leader had it %s ago\n", say.Span(ago))
 	}
-	say.To(w, "Status   as the leader had it %s ago%s\n", say.Span(s.Now.Sub(s.LookedAt)), since)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range s.Conditions {
 		say.To(t, "  %s\t%s\t%s\t%s", c.Type, c.Status, say.Span(s.Now.Sub(c.LastTransitionTime)), c.Reason)

@@ -234,6 +234,7 @@ func (s *Overview) CollectNeeds() []string {
 	add(s.Plan == nil, "there is no plan in force")
 	add(s.Owner != nil, "another installation plans for this workload")
 	add(!s.LookedAt.IsZero() && s.Now.Sub(s.LookedAt) > status.Outdated, "no leader has looked for %s", say.Span(s.Now.Sub(s.LookedAt)))
+	add(s.LookedAt.Sub(s.Now) > status.Outdated, "the leader's clock is %s ahead of this machine's", say.Span(s.LookedAt.Sub(s.Now)))
 	for _, c := range s.Conditions {
 		add(bad(c), "%s is %s: %s", c.Type, c.Status, c.Reason)
 	}
