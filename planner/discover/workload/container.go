@@ -30,14 +30,20 @@ const (
 
 const envNamespaces = "ARGOCD_APPLICATION_NAMESPACES"
 
-// fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's name. A field of
-// the pod is another one for each, as by its labels; a ConfigMap or a Secret says the same to all, and is not read for it.
+// fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's name. A pod's name and
+// index are another one for each; a ConfigMap, a Secret, a limit or an annotation of the template says the same to all, and is not read for it.
 func fixedShard(c corev1.Container) string {
-	if e := lastEntry(c, discover.EnvShard); e != nil && e.ValueFrom != nil && (e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil) {
+	if e := lastEntry(c, discover.EnvShard); e != nil && e.ValueFrom != nil && !eachPods(e.ValueFrom.FieldRef) {
 		return "by reference"
 	}
 	value, _ := env(c, discover.EnvShard)
 	return shardIn(value)
+}
+
+// eachPods reports whether a field is another one for each pod of a workload.
+func eachPods(f *corev1.ObjectFieldSelector) bool {
+	return f != nil && slices.Contains([]string{"metadata.name", "metadata.uid", "status.podIP",
+		"metadata.labels['" + appsv1.PodIndexLabel + "']", "metadata.labels['" + appsv1.StatefulSetPodNameLabel + "']"}, f.FieldPath)
 }
 
 // shardIn is an env's value where Argo CD takes it for a replica.
