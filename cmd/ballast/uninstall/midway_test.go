@@ -256,14 +256,17 @@ func TestWhatUninstallLookedAtIsLookedAtAgain(t *testing.T) {
 			if test.before != nil {
 				test.before(m)
 			}
-			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: 20 * time.Second, every: time.Millisecond, now: func() time.Time { return fixture.Noon }}
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: 20 * time.Second, every: time.Millisecond,
+				now: func() time.Time { return fixture.Noon }}
 			o.cluster.Namespace = "argocd"
 			target, w, _, err := o.target(t.Context(), m)
 			m.must(err)
 			if test.at == freeze {
 				m.begins()
 			}
-			c := interceptor.NewClient(m.WithWatch, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			type option = client.PatchOption
+			c := interceptor.NewClient(m.WithWatch, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, object client.Object,
+				patch client.Patch, options ...option) error {
 				body, err := patch.Data(object)
 				m.must(err)
 				if err := c.Patch(ctx, object, patch, options...); err != nil {
@@ -275,7 +278,8 @@ func TestWhatUninstallLookedAtIsLookedAtAgain(t *testing.T) {
 				return nil
 			}})
 			var out strings.Builder
-			if err := o.carryOut(t.Context(), c, o.steps(target, w), &out); err != nil || !strings.Contains(out.String(), "\n"+test.says+"- the webhook configuration\n") {
+			err = o.carryOut(t.Context(), c, o.steps(target, w), &out)
+			if err != nil || !strings.Contains(out.String(), "\n"+test.says+"- the webhook configuration\n") {
 				t.Errorf("it ends with %v and says %s\nwant %s", err, out.String(), test.says)
 			}
 			var set appsv1.StatefulSet
