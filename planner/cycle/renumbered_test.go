@@ -56,9 +56,11 @@ func TestWhatAConfigMapNumbersStopsNoFailover(t *testing.T) {
 		want   result
 	}{
 		"replica 0 is the number, and receives nothing while another can": {func(*liveWorld) {}, result{0, 0, 5, 3, ahead}},
-		"of another":         {func(w *liveWorld) { w.in.Workload.FixedShard = "1" }, result{0, 5, 0, 3, ahead}},
-		"of none":            {func(w *liveWorld) { w.in.Workload.FixedShard = "7" }, result{0, 3, 2, 3, ahead}},
-		"alone, it receives": {func(w *liveWorld) { w.in.Cordon = "1=" + w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339) }, result{0, 5, 0, 3, ahead}},
+		"of another": {func(w *liveWorld) { w.in.Workload.FixedShard = "1" }, result{0, 5, 0, 3, ahead}},
+		"of none":    {func(w *liveWorld) { w.in.Workload.FixedShard = "7" }, result{0, 3, 2, 3, ahead}},
+		"alone, it receives": {func(w *liveWorld) {
+			w.in.Cordon = "1=" + w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339)
+		}, result{0, 5, 0, 3, ahead}},
 		"by x0y, which stops nobody for it": {func(w *liveWorld) {
 			w.in.Config.Rollout.Live, w.in.Config.Rollout.X0Y = nil, &config.X0YRollout{}
 		}, result{0, 0, 5, 3, ahead}},
@@ -82,7 +84,8 @@ func TestWhatAConfigMapNumbersStopsNoFailover(t *testing.T) {
 			for range 60 {
 				w.step(time.Minute)
 			}
-			got := result{Left: len(w.on(2)), To0: len(w.on(0)) - len(before[0]), To1: len(w.on(1)) - len(before[1]), Replicas: w.in.Workload.Replicas}
+			got := result{Left: len(w.on(2)),
+				To0: len(w.on(0)) - len(before[0]), To1: len(w.on(1)) - len(before[1]), Replicas: w.in.Workload.Replicas}
 			for _, p := range w.last.Problems {
 				if p.Kind == "Renumbered" {
 					got.Told, _, _ = strings.Cut(p.Message, ": ")
@@ -107,7 +110,8 @@ func TestNoWaveGoesToAPodThatStartsWithANumberOfAConfigMap(t *testing.T) {
 	for range 60 {
 		w.step(time.Minute)
 	}
-	if got := fmt.Sprintf("%d waves, %d left, %v", len(w.waves), len(w.on(2)), w.in.InForce.Rollout != nil); got != fmt.Sprintf("2 waves, %d left, false", left) {
+	got := fmt.Sprintf("%d waves, %d left, under way: %t", len(w.waves), len(w.on(2)), w.in.InForce.Rollout != nil)
+	if got != fmt.Sprintf("2 waves, %d left, under way: false", left) {
 		t.Errorf("%s, want no third, and an end: %v", got, messages(w.last))
 	}
 }

@@ -46,7 +46,7 @@ type Workload struct {
 	FirstOrdinal        int     `json:"firstOrdinal,omitempty"`  // spec.ordinals.start of a StatefulSet: its pods' numbers begin there
 	FixedShard          string  `json:"fixedShard,omitempty"`    // the env that Argo CD takes for a pod's replica before its name's number, where that is a number
 	ShardUnknown        bool    `json:"shardUnknown,omitempty"`  // that env may have a value that nobody here can read
-	ShardSource         string  `json:"shardSource,omitempty"`   // the key and ConfigMap of envFrom that number is in: pods may have started without it
+	ShardSource         string  `json:"shardSource,omitempty"`   // the key of a ConfigMap of envFrom that has it; pods may have started without
 	RestartedAt         string  `json:"restartedAt,omitempty"`   // the pod template's annotation kubectl.kubernetes.io/restartedAt
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
@@ -63,7 +63,8 @@ func (w Workload) Renumbered(planned int) string {
 	case w.onlyReplica0(planned):
 		return ""
 	case w.ShardSource != "":
-		return fmt.Sprintf("each pod of %s %q that starts from now on takes itself for replica %s, and none for another, whose clusters nobody reconciles then: "+
+		return fmt.Sprintf("each pod of %s %q that starts from now on takes itself for replica %s, and none for another, "+
+			"whose clusters nobody reconciles then: "+
 			"envFrom of the pod template gives them all the env %s; take the key %s out", w.Kind, w.Name, w.FixedShard, EnvShard, w.ShardSource)
 	case w.FixedShard != "":
 		return fmt.Sprintf("the pod template of %s %q has the env %s %q: each of its pods takes itself for that replica, and none for another, whose clusters nobody reconciles; take it out",

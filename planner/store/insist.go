@@ -93,21 +93,33 @@ func peoples(now *corev1.ConfigMap) []operation {
 	var ops []operation
 	for _, name := range []string{plan.AnnotationPaused, plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationAcceptDiscovery,
 		plan.AnnotationRollback, plan.AnnotationRebase, plan.AnnotationTripped} {
-		ops = append(ops, still("/metadata/annotations/", name, now.Annotations)...)
+		ops = append(ops, still("/metadata/annotations/", name, now.Annotations, mostWord)...)
 	}
 	if len(now.Data) > 0 {
-		ops = append(ops, still("/data/", plan.KeyPins, now.Data)...)
+		ops = append(ops, still("/data/", plan.KeyPins, now.Data, mostPins)...)
 	}
 	return ops
 }
 
-// still tests that a key has the value that it had, or none. What is no text is none of JSON's, and goes anyway.
-func still(path, key string, stands map[string]string) []operation {
+// mostWord is as much JSON as an annotation may be that a write by content tests, and mostPins data.pins, so that the plan has room
+// beside them in the API server's 3 MiB: each that is read. Whoever brings some 100 KB of control characters, of which JSON makes six bytes
+// each, asks for nothing. Pins that are read have none; of a comment JSON makes six bytes of each "<", and the API server compares it so.
+const (
+	mostWord = 2 + plan.MaxNoteBytes
+	mostPins = 6 * plan.MaxPinsBytes
+)
+
+// still tests that a key has the value that it had, or none. What is no text is none of JSON's, and goes anyway; what is too much for any
+// that is read is not tested.
+func still(path, key string, stands map[string]string, most int) []operation {
 	value, there := stands[key]
 	switch {
 	case !there:
 		return []operation{{"test", pointer(path, key), absent}}
 	case !utf8.ValidString(value):
+		return nil
+	}
+	if text, err := json.Marshal(value); err != nil || len(text) > most {
 		return nil
 	}
 	return []operation{{"test", pointer(path, key), value}}

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -121,6 +122,11 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 		"but not beside another's Secret": {withPlan(nil, nil), made("twin"), beside("-1"), objects.Secret{},
 			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("-1"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
 				Warnings: []string{"ballast: this server is another cluster's, too: shard -1 is no replica's, and nobody would have it; 0 stays"}}},
+		"nor one that is made anew, without a shard, beside it": {withPlan(nil, nil), made("twin"),
+			changed(beside("-1"), func(s *objects.Secret) { s.HasShard, s.Shard = false, "" }), objects.Secret{},
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs(""), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}),
+				Patches:  []Op{{"add", "/data/shard", base64.StdEncoding.EncodeToString([]byte("0"))}},
+				Warnings: []string{"ballast: this server is another cluster's, too: shard - is no replica's, and nobody would have it; 0 stays"}}},
 		"nor one beyond the replicas": {withPlan(nil, nil), made("twin"), beside("7"), objects.Secret{},
 			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("7"), Field{"unmanaged", "true"}), Enforced: append(shardIs("0"), Field{"unmanaged", "true"}), Patches: replace("0"),
 				Warnings: []string{"ballast: this server is another cluster's, too: shard 7 is no replica's, and nobody would have it; 0 stays"}}},

@@ -239,9 +239,13 @@ func TestWhatUninstallLookedAtIsLookedAtAgain(t *testing.T) {
 	}{
 		"it opts out while a stop ends": {nil, func(m *midway) { m.ends(); optsOut(m) }, freeze, "7", aligned + "  by now " + opted},
 		"it opts out under break-glass": {nil, optsOut, glass, "7", aligned + "  by now " + opted},
-		"it opts in again": {optsOut, func(m *midway) {
+		"it opts in again": {func(m *midway) {
+			change(m, func(s *appsv1.StatefulSet) { s.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} })
+		}, func(m *midway) {
 			m.ends()
-			change(m, func(s *appsv1.StatefulSet) { s.Annotations, s.UID, s.Generation, s.Status.ObservedGeneration = nil, "made-anew", 1, 1 })
+			change(m, func(s *appsv1.StatefulSet) {
+				s.Annotations = nil
+			})
 		}, freeze, "4", "- " + opted + "  by now " + strings.TrimPrefix(aligned, "- ")},
 		"it goes while a stop goes on":    {nil, goes, freeze, "", aligned + "  by now " + gone},
 		"it goes under break-glass":       {nil, goes, glass, "", aligned + "  by now " + gone},
@@ -252,14 +256,17 @@ func TestWhatUninstallLookedAtIsLookedAtAgain(t *testing.T) {
 			if test.before != nil {
 				test.before(m)
 			}
-			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Minute, every: time.Millisecond, now: func() time.Time { return fixture.Noon }}
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: 20 * time.Second, every: time.Millisecond,
+				now: func() time.Time { return fixture.Noon }}
 			o.cluster.Namespace = "argocd"
 			target, w, _, err := o.target(t.Context(), m)
 			m.must(err)
 			if test.at == freeze {
 				m.begins()
 			}
-			c := interceptor.NewClient(m.WithWatch, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			type option = client.PatchOption
+			c := interceptor.NewClient(m.WithWatch, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, object client.Object,
+				patch client.Patch, options ...option) error {
 				body, err := patch.Data(object)
 				m.must(err)
 				if err := c.Patch(ctx, object, patch, options...); err != nil {
@@ -271,7 +278,8 @@ func TestWhatUninstallLookedAtIsLookedAtAgain(t *testing.T) {
 				return nil
 			}})
 			var out strings.Builder
-			if err := o.carryOut(t.Context(), c, o.steps(target, w), &out); err != nil || !strings.Contains(out.String(), "\n"+test.says+"- the webhook configuration\n") {
+			err = o.carryOut(t.Context(), c, o.steps(target, w), &out)
+			if err != nil || !strings.Contains(out.String(), "\n"+test.says+"- the webhook configuration\n") {
 				t.Errorf("it ends with %v and says %s\nwant %s", err, out.String(), test.says)
 			}
 			var set appsv1.StatefulSet

@@ -210,7 +210,8 @@ func (o *options) envStep(target plan.Target, w discover.Workload) string {
 	case o.gone:
 		return fmt.Sprintf("%s, so that it has no %s to change", isGone(target), plan.EnvReplicas)
 	case w.Unmanaged: // nobody of ballast writes to it, and what is right for it its owners know
-		return fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
+		return fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: "+
+			"where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
 			w.Kind, w.Name, plan.EnvReplicas, w.Replicas)
 	}
 	return fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas)

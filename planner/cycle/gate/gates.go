@@ -122,8 +122,9 @@ func Table() []gate {
 			shut: Situation.liveBlind},
 		{Name: "renumbered", Blocks: Everything &^ (follows | sizes), brief: "the pods are no replicas from 0",
 			shut: func(s Situation) string { return when(s.Renumbered) }},
-		{Name: "shardAhead", Blocks: Everything &^ (follows | FailOver | sizes), brief: "each pod that starts from now on would take itself for the same replica",
-			shut: func(s Situation) string { return when(s.ShardAhead) }},
+		{Name: "shardAhead", Blocks: Everything &^ (follows | FailOver | sizes),
+			brief: "each pod that starts from now on would take itself for the same replica",
+			shut:  func(s Situation) string { return when(s.ShardAhead) }},
 		{Name: "onlyReplica0", Blocks: PinOut | RollBack | Balance, brief: "each pod of another replica would take itself for replica 0",
 			shut: func(s Situation) string { return when(s.OnlyReplica0) }},
 		{Name: "scaledDeployment", Blocks: Everything &^ (FailOver | FollowOut | sizes), Kind: "ScaledDeployment", brief: "an autoscaler's Deployment",
@@ -163,7 +164,7 @@ type Situation struct {
 	Unsaid                      string    // why nobody could tell whether a live rollout does well
 	MoveBlock                   string    // why change.moves lets nothing that levels begin now
 	Renumbered                  bool      // the pods' numbers are not those of the plan's replicas; people are told of it
-	ShardAhead                  bool      // those of pods that start from now on; the ones that run show that theirs are; people are told of it
+	ShardAhead                  bool      // so are those of pods that start from now on, and no running one's; people are told of it
 	OnlyReplica0                bool      // the one replica has its number by an env, as others would; people are told of it
 	Scaled                      string    // pods of a Deployment that people or an autoscaler scale
 	Fault                       string    // in mode live: a cluster that no replica has, or several

@@ -33,7 +33,7 @@ type Snapshot struct {
 	Verdict   ownership.Verdict
 	Replicas  failover.Verdict
 	Cordoned  []int
-	Own       map[int]bool // replicas whose pods show that they are theirs, where pods that start would all be one; nil: see standing.OwnShards
+	Own       map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; nil: see standing.OwnShards
 	Budget    change.Budget
 	Changes   memory.Changes
 	known     discover.Known
