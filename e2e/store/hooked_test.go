@@ -48,7 +48,7 @@ func TestPeopleAndThePlannerWriteAtOnceThroughTheWebhook(t *testing.T) {
 	if err := planned(0); err != nil {
 		t.Fatal(err)
 	}
-	p := people{t.Context()}
+	p := editors{t.Context()}
 	var all sync.WaitGroup
 	each := func(what string, write func(i int) error) {
 		all.Go(func() {
@@ -108,11 +108,11 @@ func TestPeopleAndThePlannerWriteAtOnceThroughTheWebhook(t *testing.T) {
 	}
 }
 
-// people edit the plan ConfigMap as kubectl edit does, until nobody was faster.
-type people struct{ ctx context.Context }
+// editors edit the plan ConfigMap as kubectl edit does, until nobody was faster.
+type editors struct{ ctx context.Context }
 
 // edit answers an error where the write failed, or where the plan is another one afterwards.
-func (p people) edit(c client.Client, change func(*corev1.ConfigMap)) error {
+func (p editors) edit(c client.Client, change func(*corev1.ConfigMap)) error {
 	for {
 		cm := &corev1.ConfigMap{}
 		if err := c.Get(p.ctx, client.ObjectKey{Namespace: hooked.Namespace, Name: hooked.PlanConfigMap}, cm); err != nil {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 	"ballast/planner/store"
 )
 
@@ -29,7 +30,7 @@ func passesOverNobody(t *testing.T, w *world) {
 	pins := func(text string) func(*corev1.ConfigMap) {
 		return func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = text }
 	}
-	quotes := "# " + strings.Repeat("\"", plan.MaxPinsBytes-10) + "\n"
+	quotes := "# " + strings.Repeat("\"", people.MaxPinsBytes-10) + "\n"
 	nothing := func(*corev1.ConfigMap) {}
 	for name, test := range map[string]struct {
 		before, meanwhile func(*corev1.ConfigMap)
@@ -48,7 +49,7 @@ func passesOverNobody(t *testing.T, w *world) {
 		"another pin":                   {pins("a: 1\n"), pins("a: 0\n"), false},
 		"a pin as before":               {pins("a: 1\n"), annotates("noise", "1"), true},
 		"pins that nobody reads":        {pins(strings.Repeat("\x01", 600<<10)), annotates("noise", "1"), true},
-		"pins with the most escapes":    {pins("# " + strings.Repeat("<", plan.MaxPinsBytes-10) + "\na: 1\n"), annotates("noise", "1"), true},
+		"pins with the most escapes":    {pins("# " + strings.Repeat("<", people.MaxPinsBytes-10) + "\na: 1\n"), annotates("noise", "1"), true},
 		"of those another":              {pins(quotes + "a: 1\n"), pins(quotes + "a: 0\n"), false},
 		"annotations that nobody reads": {annotates("cordon", strings.Repeat("\x01", 200<<10)), annotates("noise", "1"), true},
 		"both": {func(cm *corev1.ConfigMap) {

@@ -17,6 +17,7 @@ import (
 
 	"ballast/planner/patchable"
 	"ballast/planner/plan"
+	"ballast/planner/plan/people"
 )
 
 // operation is one of a JSON patch (RFC 6902).
@@ -106,7 +107,7 @@ func peoples(now *corev1.ConfigMap) []operation {
 // each, asks for nothing. Pins that are read have none; of a comment JSON makes six bytes of each "<", and the API server compares it so.
 const (
 	mostWord = 2 + plan.MaxNoteBytes
-	mostPins = 6 * plan.MaxPinsBytes
+	mostPins = 6 * people.MaxPinsBytes
 )
 
 // still tests that a key has the value that it had, or none. What is no text is none of JSON's, and goes anyway; what is too much for any
