@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ func TestPowerfulActsOnARealAPIServer(t *testing.T) {
 		if want[i].Revision == 0 && want[i].Effect != auditlog.Unasked {
 			want[i].Revision = 7
 		}
-		if want[i].Kind == "secret" || want[i].Kind == "configmap" || want[i].Kind == "statefulset" {
+		if want[i].Kind == "serviceaccount" || want[i].Kind == "secret" || want[i].Kind == "configmap" || want[i].Kind == "statefulset" {
 			want[i].Namespace = namespace
 		}
 	}
@@ -168,6 +169,9 @@ func (s *site) takeAway(t *testing.T, c kubernetes.Interface) (want []auditlog.W
 		}
 		want = append(want, auditlog.Write{Verb: verb, Kind: kind, Name: name, Effect: auditlog.Unasked, Reason: auditlog.NotAsked, Requested: "-", Enforced: "-", Code: code})
 	}
+	must(c.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "ballast-planner", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))
+	done(201, "create", "serviceaccount", "ballast-planner", nil)
+	want[len(want)-1].Subresource = "token"
 	must(c.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "ballast-history", types.MergePatchType, []byte(`{"data":{"plans":"forged"}}`), metav1.PatchOptions{}))
 	done(200, "patch", "configmap", "ballast-history", nil)
 	none := metav1.ListOptions{LabelSelector: "none=such"}

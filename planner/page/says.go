@@ -39,8 +39,8 @@ func notes(f Fleet) []Note {
 	case said == nil:
 		add(Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
 	case said.Ahead(f.Now):
-		add(Bad, "The leader's clock is ahead", fmt.Sprintf("It looked at %s, which is in %s by the clock here: nobody can tell how old what it says is. "+
-			"Set the clocks right.", wording.Moment(said.LookedAt), wording.Span(said.LookedAt.Sub(f.Now))))
+		add(Bad, "The leader's clock is ahead", fmt.Sprintf("It looked at %s, which is in %s by the clock here: "+
+			"nobody can tell how old what it says is. Set the clocks right.", wording.Moment(said.LookedAt), wording.Span(said.LookedAt.Sub(f.Now))))
 	case said.Old(f.Now):
 		add(Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
 	}

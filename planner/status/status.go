@@ -257,7 +257,8 @@ func (s *Status) cut(made map[string]time.Time) {
 	faultOf := func(f Fault) (string, string) { return f.Cluster, "" }
 	problemOf := func(p problem.Problem) (string, string) { return p.Subject, p.Kind }
 	for limit := most; limit > 0; limit /= 2 {
-		s.Omitted += fairly(&s.Orphaned, limit, made, faultOf) + fairly(&s.Doubled, limit, made, faultOf) + fairly(&s.Problems, limit, made, problemOf)
+		s.Omitted += fairly(&s.Orphaned, limit, made, faultOf) + fairly(&s.Doubled, limit, made, faultOf)
+		s.Omitted += fairly(&s.Problems, limit, made, problemOf)
 		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Blocked, limit) + cut(&s.Elsewhere, limit) + cut(&s.Replicas, 4*limit)
 		for i := range s.Doubled {
 			cut(&s.Doubled[i].Owners, most)

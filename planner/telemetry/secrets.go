@@ -113,7 +113,8 @@ func (n *SecretNews) hasRoom(e Event) bool {
 // roomOf is how many of a reason are told within secretsSpan.
 func roomOf(reason string) int {
 	switch reason {
-	case "ClusterPinned", "ClusterPutBack", "ClusterAssigned", "ClusterRefused": // whoever writes a Secret has these told as often as they write it
+	// Whoever writes a Secret has these told as often as they write it.
+	case "ClusterPinned", "ClusterPutBack", "ClusterAssigned", "ClusterRefused":
 		return mostByPeople
 	}
 	return mostOnSecrets

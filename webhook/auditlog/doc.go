@@ -34,7 +34,7 @@ rules:
   verbs: [create]
   resources:
   - group: ""
-    resources: [pods]
+    resources: [pods, serviceaccounts/token]
 - level: Metadata
   namespaces: [argocd]
   verbs: [update, patch]

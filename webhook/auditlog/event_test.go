@@ -131,6 +131,21 @@ func TestParse(t *testing.T) {
 		"the planner's key":              {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, nil},
 		"a shard by the planner's name and a token of no pod": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
 			by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "secret", "prod-eu"))},
+		"a token of the planner's account": {fields{"verb": "create", "annotations": nil, "objectRef": object("", "serviceaccounts", "token", "ballast-planner")},
+			func() *Write {
+				w := unasked("create", "serviceaccount", "ballast-planner")
+				w.Subresource = "token"
+				return w
+			}()},
+		"its pod's own": {fields{"verb": "create", "annotations": nil, "objectRef": object("", "serviceaccounts", "token", "ballast-planner"),
+			"user": fields{"username": "system:node:a"}}, nil},
+		"by who impersonates a kubelet": {fields{"verb": "create", "annotations": nil, "objectRef": object("", "serviceaccounts", "token", "ballast-planner"),
+			"impersonatedUser": fields{"username": "system:node:a"}}, func() *Write {
+			w := by("system:node:a", "alice", unasked("create", "serviceaccount", "ballast-planner"))
+			w.Subresource = "token"
+			return w
+		}()},
+		"a token of another account": {fields{"verb": "create", "annotations": nil, "objectRef": object("", "serviceaccounts", "token", "argocd-server")}, nil},
 		"the planner's shard, which nobody asks about": {fields{"annotations": nil, "user": fields{"username": "system:serviceaccount:argocd:ballast-planner",
 			"extra": fields{"authentication.kubernetes.io/pod-name": []string{"ballast-planner-7d9-x"}}}}, func() *Write {
 			w := by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "secret", "prod-eu"))

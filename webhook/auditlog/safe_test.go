@@ -50,7 +50,7 @@ func checkSafe(t failer, w Write) {
 }
 
 func kinds() []string {
-	return []string{"secret", "configmap", "statefulset", "deployment", "pod", "mutatingwebhookconfiguration", "validatingadmissionpolicy", "validatingadmissionpolicybinding"}
+	return []string{"secret", "configmap", "statefulset", "deployment", "pod", "serviceaccount", "mutatingwebhookconfiguration", "validatingadmissionpolicy", "validatingadmissionpolicybinding"}
 }
 
 func areFields(s string) bool {

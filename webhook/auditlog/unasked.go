@@ -37,6 +37,8 @@ func (e event) unasked(p planners) string {
 		return when(changes && !e.keepsStatus(), kindStatefulSet)
 	case "apps/deployments/status":
 		return when(changes && !e.keepsStatus(), kindDeployment)
+	case "/serviceaccounts/token":
+		return when(changes && e.makesToken(p), kindAccount)
 	case "/pods/resize":
 		return when(changes, kindPod)
 	case "admissionregistration.k8s.io/mutatingwebhookconfigurations/":
@@ -47,6 +49,12 @@ func (e event) unasked(p planners) string {
 		return when(changes && own, "validatingadmissionpolicybinding")
 	}
 	return ""
+}
+
+// makesToken reports whether somebody has a token of a planner's account made, who is not the kubelet that its pods get theirs from.
+func (e event) makesToken(p planners) bool {
+	kubelet := e.ImpersonatedUser == nil && strings.HasPrefix(e.User.Username, "system:node:")
+	return !kubelet && p.are("system:serviceaccount:"+e.ObjectRef.Namespace+":"+e.ObjectRef.Name, e.ObjectRef.Namespace)
 }
 
 // keepsStatus reports whether a controller of Kubernetes wrote, whose work a workload's status is. The API server lets
@@ -93,10 +101,15 @@ func (p planners) named(e event) bool {
 	if e.ImpersonatedUser != nil {
 		user = *e.ImpersonatedUser
 	}
+	return p.are(user.Username, e.ObjectRef.Namespace)
+}
+
+// are reports whether a user is a planner of that namespace.
+func (p planners) are(user, namespace string) bool {
 	if len(p) == 0 {
-		return user.Username == "system:serviceaccount:"+e.ObjectRef.Namespace+":ballast-planner"
+		return user == "system:serviceaccount:"+namespace+":ballast-planner"
 	}
-	return slices.Contains(p, user.Username)
+	return slices.Contains(p, user)
 }
 
 // among reports whether a line may name a planner, as who wrote or as whom somebody impersonated.

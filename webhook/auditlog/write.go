@@ -101,6 +101,7 @@ const (
 	kindStatefulSet = "statefulset"
 	kindDeployment  = "deployment"
 	kindPod         = "pod"
+	kindAccount     = "serviceaccount"
 )
 
 // Effect is what ballast did to a write.

@@ -118,8 +118,8 @@ func (s *seen) probed() *Finding {
 	case e == nil:
 		return nil
 	case e.Reason == status.NotHeld && s.said.Ahead(s.now):
-		return &Finding{Result: Warning, Message: "the leader, whose clock is " + s.ahead() + ", found that it does not hold the plan: " + e.Message,
-			Mend: setClocks}
+		return &Finding{Result: Warning, Mend: setClocks,
+			Message: "the leader, whose clock is " + s.ahead() + ", found that it does not hold the plan: " + e.Message}
 	case e.Reason == status.NotHeld && s.said.Old(s.now):
 		return &Finding{Result: Warning,
 			Message: "the leader, which looked last " + s.age() + " ago, found that it does not hold the plan: " + e.Message,

@@ -84,7 +84,8 @@ func (s *Overview) writeConditions(w io.Writer) error {
 	case ago > status.Outdated:
 		say.To(w, "Status   as the leader had it %s ago: no leader has looked since; see the pods of Deployment ballast-planner\n", say.Span(ago))
 	case ago < -status.Outdated:
-		say.To(w, "Status   as the leader has it, by a clock that is %s ahead of this machine's: nobody can tell how old it is; set the clocks right\n", say.Span(-ago))
+		say.To(w, "Status   as the leader has it, by a clock that is %s ahead of this machine's: "+
+			"nobody can tell how old it is; set the clocks right\n", say.Span(-ago))
 	default:
 		say.To(w, "Status   as the leader had it %s ago\n", say.Span(ago))
 	}
