@@ -84,7 +84,7 @@ func BenchmarkShippedBesideLPT(b *testing.B) {
 // BenchmarkRenew is a cycle in which a plan is made anew, since one replica is far above what it may carry and pins leave next to nothing to
 // move: the dearest a cycle of what is shipped gets, for as long as that lasts. The loads and their noise have fixed seeds.
 func BenchmarkRenew(b *testing.B) {
-	for _, n := range []int{100, 1_000} {
+	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
 			w := steadyWorld(b, n)
 			w.takeShipped(b, nil)
