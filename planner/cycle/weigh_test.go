@@ -306,3 +306,65 @@ func TestReplicasHeldIsToldOnce(t *testing.T) {
 		t.Errorf("not told: %v", fmt.Sprint(problems(w.last)))
 	}
 }
+
+// What a person said that a replica may carry waits for no quarter of an hour: two looks above it are enough, where few moves mend that.
+func TestWhatIsAboveTheCapacityWaitsForNothing(t *testing.T) {
+	never := [2]int{-1, -1}
+	for name, test := range map[string]struct {
+		capacity config.Decimal
+		load     float64 // of the first cluster of replica 0
+		lasts    int     // minutes
+		set      func(w *liveWorld)
+		between  [2]int // minutes after which the first cluster moves
+	}{
+		"a spike of ten minutes":                {capacity: "0.45", load: 95, lasts: 10, between: [2]int{1, 4}},
+		"one look":                              {capacity: "0.45", load: 95, lasts: 1, between: never},
+		"below the capacity":                    {capacity: "0.45", load: 75, lasts: 10, between: never},
+		"only one more replica mends it":        {capacity: "0.37", load: 60, lasts: 10, between: never},
+		"thousandfold":                          {capacity: "0.45", load: 10_000, lasts: 10, between: never},
+		"each move restarts every replica":      {capacity: "0.45", load: 95, lasts: 10, between: never, set: restartsAll},
+		"a person went back to an earlier plan": {capacity: "0.45", load: 95, lasts: 10, between: never, set: func(w *liveWorld) { w.in.Memory.Savings.Back = w.in.Now }},
+		"nobody said what a replica may carry":  {load: 95, lasts: 10, between: never},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := shippedPlans(t, 60)
+			if test.capacity != "" {
+				w.in.Config.Partition.Capacity = &test.capacity
+			}
+			w.cycles(60, func(int) {})
+			if test.set != nil {
+				test.set(w)
+			}
+			spikes := w.on(0)[0]
+			first := w.cycles(40, func(minute int) {
+				if w.setLoad(spikes, 10); minute < test.lasts {
+					w.setLoad(spikes, test.load)
+				}
+			})
+			if first < test.between[0] || first > test.between[1] {
+				t.Errorf("%d clusters moved, the first after %d min, want %v; %s", len(w.moved()), first, test.between, w.last.Candidate.Verdict)
+			}
+			if at := w.moved()[spikes]; at != nil || len(w.moved()) > 5 {
+				t.Errorf("%v moved", w.moved())
+			}
+		})
+	}
+}
+
+func restartsAll(w *liveWorld) {
+	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
+	w.in.Config.Change.Restarts = config.Default().Change.Restarts
+}
+
+// People read why moves begin that have not paid for themselves.
+func TestWhatWaitsForNothingSaysWhy(t *testing.T) {
+	w := shippedPlans(t, 60)
+	capacity := config.Decimal("0.45")
+	w.in.Config.Partition.Capacity = &capacity
+	w.cycles(60, func(int) {})
+	w.setLoad(w.on(0)[0], 95)
+	out := w.until(t, "something moves", 5*time.Minute, func(outcome.Outcome) bool { return w.in.InForce.Rollout != nil })
+	if want := "replica 0 above partition.capacity waits for nothing: would have saved "; !strings.Contains(out.Reason, want) {
+		t.Errorf("%q is not in the reason %q", want, out.Reason)
+	}
+}

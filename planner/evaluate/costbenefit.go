@@ -25,11 +25,13 @@ func (o Offer) PaysWithin(horizon time.Duration) bool {
 }
 
 // Savings are what offers would have saved, by replica, in load times seconds; what is longer ago than the horizon counts
-// less and less. Back is when a person went back to an earlier plan. The zero value has none.
+// less and less. Back is when a person went back to an earlier plan. Full is for how long each replica has been above the capacity without
+// a break. The zero value has none.
 type Savings struct {
-	At   time.Time       `json:"at,omitzero"`
-	Of   map[int]float64 `json:"of,omitempty"`
-	Back time.Time       `json:"back,omitzero"`
+	At   time.Time             `json:"at,omitzero"`
+	Of   map[int]float64       `json:"of,omitempty"`
+	Back time.Time             `json:"back,omitzero"`
+	Full map[int]time.Duration `json:"full,omitempty"`
 }
 
 const (
@@ -43,10 +45,11 @@ const (
 )
 
 // Terms are how savings grow: over which Horizon, by no more than Longest at once, and for no less than a Price, which all
-// moves have together where they restart every replica.
+// moves have together where they restart every replica. Full are the replicas above the capacity that a person wrote.
 type Terms struct {
 	Horizon, Longest time.Duration
 	Price            plan.Load
+	Full             []int
 }
 
 // Next adds what is offered now, for the time since the last time. A clock that went back counts as no time. Nothing is saved
@@ -59,6 +62,7 @@ func (s Savings) Next(offers map[int]Offer, now time.Time, t Terms) Savings {
 	if !s.At.IsZero() {
 		step = max(now.Sub(s.At), 0)
 	}
+	next.Full = s.stillFull(step, t)
 	for replica, saved := range s.Of {
 		over := forgets
 		if offers[replica].Saves > 0 {
@@ -72,6 +76,28 @@ func (s Savings) Next(offers map[int]Offer, now time.Time, t Terms) Savings {
 	}
 	maps.DeleteFunc(next.Of, func(_ int, saved float64) bool { return saved < least })
 	return next
+}
+
+// stillFull is for how long each replica has been above the capacity, that long after the last look. A look after a gap is the first one: of
+// the time between nobody knows anything.
+func (s Savings) stillFull(step time.Duration, t Terms) map[int]time.Duration {
+	if len(t.Full) == 0 {
+		return nil
+	}
+	full := make(map[int]time.Duration, len(t.Full))
+	for _, replica := range t.Full {
+		full[replica] = 0
+		if lasted, was := s.Full[replica]; was && step <= t.Longest {
+			full[replica] = lasted + step
+		}
+	}
+	return full
+}
+
+// FullFor reports whether the replica has been above the capacity for so long.
+func (s Savings) FullFor(replica int, d time.Duration) bool {
+	lasted, full := s.Full[replica]
+	return full && lasted >= d
 }
 
 // After is after a person went back to an earlier plan.
@@ -90,7 +116,7 @@ func (s Savings) PayTogether(offers map[int]Offer) bool {
 
 // Spend takes off what those offers cost.
 func (s Savings) Spend(offers map[int]Offer) Savings {
-	next := Savings{At: s.At, Of: maps.Clone(s.Of), Back: s.Back}
+	next := Savings{At: s.At, Of: maps.Clone(s.Of), Back: s.Back, Full: s.Full}
 	for replica, o := range offers {
 		if left := next.Of[replica] - o.Costs.Float()*Cold.Seconds(); left >= least {
 			next.Of[replica] = left

@@ -164,3 +164,33 @@ func TestWhatPaysWithinAHorizon(t *testing.T) {
 		}
 	}
 }
+
+// A look after a gap is the first one, and so is one after a look below the capacity.
+func TestForHowLongAReplicaIsFull(t *testing.T) {
+	var s evaluate.Savings
+	for k, look := range []struct {
+		minute int
+		full   []int
+		want   map[int]time.Duration
+	}{
+		{0, []int{3}, map[int]time.Duration{3: 0}},
+		{1, []int{1, 3}, map[int]time.Duration{1: 0, 3: time.Minute}},
+		{2, []int{3}, map[int]time.Duration{3: 2 * time.Minute}},
+		{60, []int{1, 3}, map[int]time.Duration{1: 0, 3: 0}}, // nobody looked for an hour
+		{59, []int{3}, map[int]time.Duration{3: 0}},          // a clock that went back
+		{60, nil, nil},
+	} {
+		s = s.Next(nil, noon.Add(time.Duration(look.minute)*time.Minute), evaluate.Terms{Horizon: day.Horizon, Longest: day.Longest, Full: look.full})
+		if diff := cmp.Diff(look.want, s.Spend(nil).Full); diff != "" {
+			t.Errorf("look %d (-want +got):\n%s", k, diff)
+		}
+		for replica, lasted := range look.want {
+			if !s.FullFor(replica, lasted) || s.FullFor(replica, lasted+1) {
+				t.Errorf("look %d: replica %d is not full for %s", k, replica, lasted)
+			}
+		}
+	}
+	if s.FullFor(3, 0) {
+		t.Error("a replica is full that nobody saw above the capacity")
+	}
+}

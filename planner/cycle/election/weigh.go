@@ -27,7 +27,7 @@ func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Ca
 	c.held = loads.Held(c.In.Config, c.Out.Table, s.Loads, s.Next.References)
 	unheld(c.held, s, d.Offers)
 	savings := c.In.Memory.Savings.Next(c.lookOut(s, d), c.In.Now, evaluate.Terms{
-		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: snapshot.Price(s)})
+		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: snapshot.Price(s), Full: aboveCapacity(s, d)})
 	c.Out.Memory.Savings = savings
 	c.Out.Candidate.Worth = worthOf(d, savings)
 	if verdict := c.nothingToWeigh(s, d); verdict != "" {
@@ -39,7 +39,7 @@ func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Ca
 		c.Out.Candidate.Verdict = "waits until it pays: it " + savings.Weigh(d.Offers).String()
 		return nil, snapshot.Worth{}
 	}
-	w := snapshot.Worth{Said: paying.Because(savings), Spends: paying.Offers, Saved: savings.Weigh(paying.Offers).Saved,
+	w := snapshot.Worth{Said: c.hurries(s, paying, savings) + paying.Because(savings), Spends: paying.Offers, Saved: savings.Weigh(paying.Offers).Saved,
 		Asked: paying.Musts > 0 || worded(s, paying) || len(paying.Offers) == 0}
 	elected := &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}
 	if !s.May(gate.Balance) {
@@ -87,6 +87,46 @@ func unheld(made []plan.Load, s *snapshot.Snapshot, offers map[int]evaluate.Offe
 	}
 }
 
+// aboveCapacity are the replicas that carry more than a person said that one may.
+func aboveCapacity(s *snapshot.Snapshot, d division.Division) (full []int) {
+	for _, r := range s.Now {
+		if d.Bounds.Capacity > 0 && r.TotalLoad > d.Bounds.Capacity {
+			full = append(full, r.ID)
+		}
+	}
+	return full
+}
+
+// few is the part of the capacity that moves of a replica may make which waits for nothing and stays above the capacity all the same: where one
+// cluster is more than that by itself, for a moment perhaps, not all others leave it at once.
+const few = 4
+
+// tooFull reports whether a replica waits for nothing: it was above the capacity at two looks, half an interval apart at least. One more
+// replica, and what restarts others, has to pay all the same.
+func (c weighing) tooFull(s *snapshot.Snapshot, d division.Division, savings evaluate.Savings, replica int) bool {
+	capacity, o := d.Bounds.Capacity, d.Offers[replica]
+	byCapacity := capacity > 0 && d.Low <= capacity && d.Answer.Replicas <= s.Next.Replicas
+	if !byCapacity || o.Saves == 0 || replica >= len(d.Answer.Loads) {
+		return false
+	}
+	mends := d.Answer.Loads[replica] <= capacity || o.Costs <= capacity/few
+	return mends && snapshot.Price(s) == 0 && savings.FullFor(replica, time.Duration(c.In.Config.Interval)/2)
+}
+
+// hurries names the replicas that wait for nothing, though their moves have not paid for themselves.
+func (c weighing) hurries(s *snapshot.Snapshot, d division.Division, savings evaluate.Savings) string {
+	var full []int
+	for replica, o := range d.Offers {
+		if !savings.Pays(replica, o) && c.tooFull(s, d, savings, replica) {
+			full = append(full, replica)
+		}
+	}
+	if len(full) == 0 {
+		return ""
+	}
+	return division.ReplicaList(full) + " above partition.capacity waits for nothing: "
+}
+
 // rounds bounds how often the partition is asked to leave replicas alone whose relief does not pay: what is left of the
 // others' may need another way.
 const rounds = 8
@@ -104,7 +144,7 @@ func (c weighing) paying(s *snapshot.Snapshot, d division.Division, savings eval
 	for round := range rounds {
 		before := len(waits)
 		for replica, o := range d.Offers {
-			if !savings.Pays(replica, o) {
+			if !savings.Pays(replica, o) && !c.tooFull(s, d, savings, replica) {
 				waits[replica] = true
 			}
 		}

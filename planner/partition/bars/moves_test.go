@@ -352,8 +352,12 @@ func aDay(t *testing.T, rows *table) {
 		if s.moves[0] > 20*slow {
 			t.Errorf("what is shipped moves more than the bar allows")
 		}
-		if s.shareAbove(0) > 0.005 { // not met: costBenefit waits until a move has paid for itself
-			t.Errorf("what is shipped is above the capacity for longer than it was")
+		bar := 0.001
+		if slow == 1 { // a heavy cluster's spike is most of one day's
+			bar = 0.0015
+		}
+		if s.shareAbove(0) > bar {
+			t.Errorf("what is shipped is above the capacity for longer than the bar allows")
 		}
 	}
 }
