@@ -78,13 +78,17 @@ func (s *state) count() {
 func (s *state) list(units []int) {
 	s.member = make([][]int32, s.n)
 	backing, at := make([]int32, len(s.order)), 0
+	ends := make([]int, s.n)
 	for r, n := range units {
-		s.member[r] = backing[at : at : at+n]
+		s.member[r] = backing[at : at+n : at+n]
+		ends[r] = at
 		at += n
 	}
+	all := at == len(s.order)
 	for _, i := range s.order {
-		if r := s.of[i]; !s.stays(int(i)) {
-			s.member[r] = append(s.member[r], i)
+		if r := s.of[i]; all || !s.stays(int(i)) {
+			backing[ends[r]] = i
+			ends[r]++
 		}
 	}
 }
