@@ -18,8 +18,8 @@ func ruledFleets(rule string) (all []constraint.Question) {
 		n := 20 + r.IntN(60)
 		p := constraint.Question{Bounds: partition.Bounds{MaxReplicas: n, Capacity: 150}}
 		for i := range n {
-			p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Load: plan.Load(20 + r.IntN(81)), Clusters: 1, Replica: partition.Free,
-				Memory: plan.Bytes(10 + r.IntN(40))})
+			p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Clusters: 1, Replica: partition.Free,
+				Load: plan.Load(20 + r.IntN(81)), Memory: plan.Bytes(10 + r.IntN(40))})
 		}
 		switch rule {
 		case "cap":
@@ -52,7 +52,8 @@ func TestConstructionsSaveReplicasWhereTheSearchMayNotLook(t *testing.T) {
 					t.Fatal(err)
 				}
 				if with.Replicas == without.Replicas && with.Makespan() > without.Makespan() || with.Replicas > without.Replicas {
-					t.Errorf("%s, %s: %d replicas, the fullest at %d; without it %d and %d", rule, name, with.Replicas, with.Makespan(), without.Replicas, without.Makespan())
+					t.Errorf("%s, %s: %d replicas, the fullest at %d; without it %d and %d",
+						rule, name, with.Replicas, with.Makespan(), without.Replicas, without.Makespan())
 				}
 				if with.Makespan() > p.Bounds.Capacity || len(with.Lost) > 0 {
 					t.Errorf("%s, %s: the fullest carries %d of %d, lost %v", rule, name, with.Makespan(), p.Bounds.Capacity, with.Lost)

@@ -19,7 +19,8 @@ import (
 
 // Options bound the effort. 0 stands for the default.
 type Options struct {
-	Steps int // of the search for fewer replicas and for a lower makespan, and again of each construction; 0: 3 million, and none above 20,000 items
+	// Steps of the search for fewer replicas and for a lower makespan, and of each construction. 0: 3 million, and none above 20,000 items.
+	Steps int
 }
 
 // complete fills in the default.
