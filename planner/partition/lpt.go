@@ -90,7 +90,10 @@ func HeaviestFirst(items []Item) ([]Ranked, error) {
 	}
 	Rank(order, func(a, b int32) int { return cmp.Compare(items[a].ID, items[b].ID) })
 	for i := 1; i < len(order); i++ {
-		if id := items[order[i].Item].ID; order[i].Key == order[i-1].Key && id == items[order[i-1].Item].ID {
+		if order[i].Key != order[i-1].Key {
+			continue
+		}
+		if id := items[order[i].Item].ID; id == items[order[i-1].Item].ID {
 			return nil, fmt.Errorf("partitioning %q: it is there twice", id)
 		}
 	}

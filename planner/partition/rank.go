@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -11,19 +12,20 @@ type Ranked struct {
 	Item int32
 }
 
-// digit is how many bits one has: of 8 and 11, too, it is the quickest for a thousand to a hundred thousand loads.
-const digit = 9
+// digit is how many bits one has.
+const digit = 11
 
-// Rank sorts by key, and those with one key by tie. It goes digit by digit, the last first, and leaves out digits that all have alike:
-// comparisons of thousands of loads would take most of a partition's time.
+// Rank sorts by key, and those with one key by tie. It goes digit by digit, the last first, by as many as tell about all keys apart, and
+// compares those that these have alike: comparisons of thousands of loads would take most of a partition's time.
 func Rank(all []Ranked, tie func(a, b int32) int) {
 	differs := uint64(0)
 	for i := range all {
 		differs |= all[i].Key ^ all[0].Key
 	}
+	top := bits.Len64(differs)
 	from, to := all, make([]Ranked, len(all))
-	for at := 0; differs>>at != 0; at += digit {
-		at += bits.TrailingZeros64(differs >> at) // all have these alike
+	low := max(top-digits(len(all))*digit, 0) // what is below it is compared
+	for at := low; at < top; at += digit {
 		var starts [1<<digit + 1]int32
 		for i := range from {
 			starts[from[i].Key>>at%(1<<digit)+1]++
@@ -38,13 +40,25 @@ func Rank(all []Ranked, tie func(a, b int32) int) {
 		}
 		from, to = to, from
 	}
-	copy(all, from)
+	if len(all) > 0 && &from[0] != &all[0] {
+		copy(all, from)
+	}
 	for i := 0; i < len(all); {
 		end := i + 1
-		for end < len(all) && all[end].Key == all[i].Key {
+		for end < len(all) && all[end].Key>>low == all[i].Key>>low {
 			end++
 		}
-		slices.SortFunc(all[i:end], func(a, b Ranked) int { return tie(a.Item, b.Item) })
+		if end > i+1 {
+			slices.SortFunc(all[i:end], func(a, b Ranked) int {
+				if a.Key != b.Key {
+					return cmp.Compare(a.Key, b.Key)
+				}
+				return tie(a.Item, b.Item)
+			})
+		}
 		i = end
 	}
 }
+
+// digits is how many tell about all of so many keys apart.
+func digits(n int) int { return (bits.Len(uint(n)) + 8 + digit - 1) / digit }

@@ -20,7 +20,7 @@ import (
 // medians of ten, over the plain rule's and under the seed's. The bars: the core is at most 1.5 times the plain rule, and at most 1/50 of
 // the seed's; ten times as many clusters take at most 10^1.2 times as long, by the quickest of ten.
 //
-// A fresh plan takes more than 1/50 of the seed's rule: it is held to 1/20.
+// A fresh plan is at 1/53 of the seed's rule on a machine at rest, too near to the bar for one that is not: it is held to 1/40.
 func BenchmarkSpeed(b *testing.B) {
 	for b.Loop() {
 		small, quickest := medians(b, 10_000, true)
@@ -38,7 +38,7 @@ func BenchmarkSpeed(b *testing.B) {
 		}{
 			{"LPT", 1.5, 1.0 / 50, growth},
 			{"sticky", 1.5, 1.0 / 50, growth},
-			{"fresh", 1.5, 1.0 / 20, growth},
+			{"fresh", 1.5, 1.0 / 40, growth},
 			{"relieve", none, none, none},
 			{"without", none, none, none},
 		} {

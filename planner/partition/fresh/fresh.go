@@ -3,7 +3,8 @@
 // LPT says how many replicas are enough. Where their number is fixed and a plan in force has it, the fullest is relieved from there,
 // by moves of little load. Where a lower bound leaves fewer possible, or as many with a lower makespan, package pack
 // looks for them within a budget of steps. Then exchanges between replicas level what came out. Caps, groups, closed replicas
-// and the memory are kept to as sticky keeps to them; within them only LPT, or sticky from nothing, and exchanges are used. Without has
+// and the memory are kept to as sticky keeps to them; package pack does not look at them. What is above its bound then is dealt out by
+// best fit and first fit, too, which keep to every rule, and taken where that has fewer replicas or a lower makespan. Without has
 // the plan in force do with one replica less.
 package fresh
 
@@ -18,7 +19,8 @@ import (
 
 // Options bound the effort. 0 stands for the default.
 type Options struct {
-	Steps int // of the search for fewer replicas and for a lower makespan; 0: 3 million, and none above 20,000 items
+	// Steps of the search for fewer replicas and for a lower makespan, and of each construction. 0: 3 million, and none above 20,000 items.
+	Steps int
 }
 
 // complete fills in the default.
@@ -34,6 +36,11 @@ const largeFleet = 20_000
 
 // Plan answers a partition. It renumbers replicas to what they have now, if the problem has a plan in force.
 func Plan(p constraint.Question, o Options) (partition.Partition, error) {
+	return by(p, o, (*state).fewer, constructions)
+}
+
+// by is Plan by a search and these constructions.
+func by(p constraint.Question, o Options, search func(*state, int), all []construction) (partition.Partition, error) {
 	c, err := p.Check()
 	if err != nil {
 		return partition.Partition{}, err
@@ -54,8 +61,11 @@ func Plan(p constraint.Question, o Options) (partition.Partition, error) {
 		s.relieve(slices.Max(newState(&c, order, base.Of, base.Replicas).load), o.Steps)
 	} else {
 		s = newState(&c, order, base.Of, base.Replicas)
-		s.fewer(o.Steps)
+		search(s, o.Steps)
 		s.level()
+		if s.construct(all, o.Steps) {
+			s.level()
+		}
 	}
 	out := c.Build(p.Items, s.of, s.n)
 	if !plain(p) {

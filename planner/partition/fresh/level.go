@@ -14,7 +14,7 @@ func (s *state) level() {
 	}
 	order := s.ranked()
 	done := make([]bool, s.n)
-	budget := 8*len(s.of) + 64*s.n
+	budget := s.effort()
 	for _, down := range []bool{true, false} {
 		clear(done)
 		for budget > 0 {
@@ -39,6 +39,14 @@ func (s *state) level() {
 	}
 }
 
+// effort is how many steps levelling may take. A quarter is enough for the large, in which there is so much to exchange.
+func (s *state) effort() int {
+	most := 8*len(s.of) + 64*s.n
+	return min(most, max(most/4, largeEffort))
+}
+
+const largeEffort = 25_000
+
 // ranked are the replicas that may give and receive, the least loaded first.
 func (s *state) ranked() []int {
 	var order []int
@@ -55,15 +63,18 @@ func (s *state) byLoad(a, b int) int {
 	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
 }
 
-// reorder has the replicas of two places where they belong by now, whose loads changed.
+// reorder has the replicas of two places where they belong by now, whose loads came nearer to each other: the others between them keep
+// their order.
 func (s *state) reorder(order []int, a, b int) {
-	both := [2]int{order[a], order[b]}
-	rest := slices.Delete(order, max(a, b), max(a, b)+1)
-	rest = slices.Delete(rest, min(a, b), min(a, b)+1)
-	for _, r := range both {
-		at, _ := slices.BinarySearchFunc(rest, r, s.byLoad)
-		rest = slices.Insert(rest, at, r)
-	}
+	low, high := min(a, b), max(a, b)
+	r, between := order[low], order[low+1:high]
+	at, _ := slices.BinarySearchFunc(between, r, s.byLoad)
+	copy(order[low:], between[:at])
+	order[low+at] = r
+	r, between = order[high], order[low:high]
+	at, _ = slices.BinarySearchFunc(between, r, s.byLoad)
+	copy(order[low+at+1:], between[at:])
+	order[low+at] = r
 }
 
 // extreme is the place of the most loaded replica that is not done, or of the least loaded.
@@ -108,24 +119,20 @@ func (s *state) improve(r int, order []int, down bool, budget *int) int {
 func (s *state) exchange(high, low int) bool {
 	gap := s.load[high] - s.load[low]
 	best, give, take := gap, int32(-1), int32(-1)
-	theirs := s.member[low]
+	theirs, loads := s.member[low], s.c.Loads
 	at := 0
-	consider := func(a, b int32, d plan.Load) {
-		if d <= 0 || d >= gap {
-			return
-		}
-		if left := max(gap-2*d, 2*d-gap); left < best && s.may(a, b, high, low) {
-			best, give, take = left, a, b
-		}
-	}
 	for _, a := range s.member[high] {
-		la := s.c.Loads[a]
-		consider(a, -1, la)
-		for at < len(theirs) && la-s.c.Loads[theirs[at]] > gap/2 {
+		la := loads[a]
+		if left := off(la, gap); left < best && s.may(a, -1, high, low) {
+			best, give, take = left, a, -1
+		}
+		for at < len(theirs) && la-loads[theirs[at]] > gap/2 {
 			at++
 		}
 		for k := max(at-1, 0); k < min(at+1, len(theirs)); k++ {
-			consider(a, theirs[k], la-s.c.Loads[theirs[k]])
+			if left := off(la-loads[theirs[k]], gap); left < best && s.may(a, theirs[k], high, low) {
+				best, give, take = left, a, theirs[k]
+			}
 		}
 	}
 	if give < 0 {
@@ -136,6 +143,15 @@ func (s *state) exchange(high, low int) bool {
 		s.shift(take, high)
 	}
 	return true
+}
+
+// off is how far apart two are that were a gap apart once d went from the one to the other: the gap or more if d is not within it.
+func off(d, gap plan.Load) plan.Load {
+	if d <= 0 || d >= gap {
+		return gap
+	}
+	rest := gap - d
+	return max(rest-d, d-rest)
 }
 
 // may reports whether the rules let a go to low and b to high.

@@ -15,6 +15,12 @@ import (
 // TestAFreshPlanKeepsToTheMemory: what is dealt anew, by first fit of what takes the most, is within the memory wherever there are
 // replicas enough for each item to have one; and a replica that has more than one item never lacks any.
 func TestAFreshPlanKeepsToTheMemory(t *testing.T) {
+	for name, plan := range map[string]planner{"all": fresh.Plan, "best fit": fresh.ByBestFit, "first fit": fresh.ByFirstFit} {
+		t.Run(name, func(t *testing.T) { keepsToTheMemory(t, plan) })
+	}
+}
+
+func keepsToTheMemory(t *testing.T, by planner) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "items")
 		p := constraint.Question{Replicas: rapid.IntRange(1, 6).Draw(t, "replicas"), Now: make([]int, n),
@@ -24,7 +30,7 @@ func TestAFreshPlanKeepsToTheMemory(t *testing.T) {
 				Load: plan.Load(rapid.Int64Range(0, 60).Draw(t, "load")), Memory: plan.Bytes(rapid.Int64Range(0, 130).Draw(t, "memory"))})
 			p.Now[i] = rapid.IntRange(-1, p.Replicas-1).Draw(t, "now")
 		}
-		got, err := fresh.Plan(p, fresh.Options{})
+		got, err := by(p, fresh.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

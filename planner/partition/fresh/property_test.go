@@ -46,7 +46,13 @@ func drawProblem(t *rapid.T) constraint.Question {
 
 // checked answers nil where the rules clash.
 func checked(t *rapid.T, p constraint.Question) *partition.Partition {
-	out, err := fresh.Plan(p, fresh.Options{Steps: 20_000})
+	return checkedBy(t, p, fresh.Plan)
+}
+
+type planner func(constraint.Question, fresh.Options) (partition.Partition, error)
+
+func checkedBy(t *rapid.T, p constraint.Question, plan planner) *partition.Partition {
+	out, err := plan(p, fresh.Options{Steps: 20_000})
 	var clash *constraint.Error
 	if errors.As(err, &clash) {
 		return nil
@@ -57,10 +63,18 @@ func checked(t *rapid.T, p constraint.Question) *partition.Partition {
 	return &out
 }
 
+// Each by itself, too.
 func TestEveryPlanKeepsEveryRuleAndIsNoWorseThanLPT(t *testing.T) {
+	ways := map[string]planner{"all": fresh.Plan, "search": fresh.BySearch, "best fit": fresh.ByBestFit, "first fit": fresh.ByFirstFit}
+	for name, plan := range ways {
+		t.Run(name, func(t *testing.T) { keepsEveryRule(t, plan) })
+	}
+}
+
+func keepsEveryRule(t *testing.T, plan planner) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t)
-		got := checked(t, p)
+		got := checkedBy(t, p, plan)
 		if got == nil {
 			return
 		}

@@ -57,14 +57,10 @@ func (s *state) count() {
 	}
 	units := make([]int, s.n)
 	for i, r := range s.of {
-		s.load[r] += s.c.Loads[i]
-		s.cluster[r] += s.c.Items[i].Clusters
-		if s.memory != nil {
-			s.memory[r] += s.c.Bytes[i]
+		if r == partition.Free {
+			continue
 		}
-		if s.taken != nil {
-			s.taken.Add(s.c.Groups.Of(i), r, 1)
-		}
+		s.add(i)
 		if s.stays(i) {
 			s.fixed[r] += s.c.Loads[i]
 		} else {
@@ -74,17 +70,34 @@ func (s *state) count() {
 	s.list(units)
 }
 
+// add counts an item on its replica.
+func (s *state) add(i int) {
+	r := s.of[i]
+	s.load[r] += s.c.Loads[i]
+	s.cluster[r] += s.c.Items[i].Clusters
+	if s.memory != nil {
+		s.memory[r] += s.c.Bytes[i]
+	}
+	if s.taken != nil {
+		s.taken.Add(s.c.Groups.Of(i), r, 1)
+	}
+}
+
 // list makes the members of all replicas, of so many units each.
 func (s *state) list(units []int) {
 	s.member = make([][]int32, s.n)
 	backing, at := make([]int32, len(s.order)), 0
+	ends := make([]int, s.n)
 	for r, n := range units {
-		s.member[r] = backing[at : at : at+n]
+		s.member[r] = backing[at : at+n : at+n]
+		ends[r] = at
 		at += n
 	}
+	all := at == len(s.order)
 	for _, i := range s.order {
-		if r := s.of[i]; !s.stays(int(i)) {
-			s.member[r] = append(s.member[r], i)
+		if r := s.of[i]; all || r != partition.Free && !s.stays(int(i)) {
+			backing[ends[r]] = i
+			ends[r]++
 		}
 	}
 }
