@@ -62,7 +62,7 @@ type Request struct {
 	Budget      int             // servers that may leave cordoned replicas now
 	Rescue      int             // servers that may leave an unwell one now, beyond what the others take on freely
 	Whole       int             // of those, what waits for the whole budget: their replica's death may be theirs, or without memory elsewhere
-	Again       map[string]bool // clusters whose replicas may die of them: one did soon after a failover, or two failovers moved them within a day
+	Again       map[string]bool // clusters whose replicas may die of them: one did soon after a failover, or two moved them within a day
 	Last        Last
 }
 
@@ -79,8 +79,8 @@ type Evacuation struct {
 // Evacuate says where clusters of unwell and cordoned replicas go.
 //
 // One unwell replica an hour is emptied, first one that does not work, then the most loaded, and with one that does not all others that
-// did not work when that began, nor since; cordoned ones at once, all of them. One that is cordoned and does not work is unwell first: nobody has its clusters, and a person who wants it
-// empty must not keep them waiting by that. What the failover leaves of it waits as a drain does. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
+// did not work when that began, nor since; cordoned ones at once, all of them. One that is cordoned and does not work is unwell first:
+// nobody has its clusters, and a person who wants it empty must not keep them waiting by that. What the failover leaves of it waits as a drain does. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
 // first, each to the fullest replica that takes it; then the others, placed the heaviest first on the lightest replica,
 // which keeps the largest load small. Secrets with one server, and groups that stay together, go together, and join the ones
 // that stand on a healthy replica; pinned ones stay. What is kept apart goes where none of its group is. Where every other
