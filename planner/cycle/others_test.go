@@ -385,16 +385,17 @@ func TestAnIllnessTakesNoFleetAlong(t *testing.T) {
 	}
 }
 
-// TestAClusterIsFailedOverFreelyOnceADay: what a dead replica leaves goes at once, though the budget of failovers is used up. Where the
-// one that took it dies, too, what came by that failover waits for the budget until a day is over, and only one goes each hour; all
-// else on it goes.
-func TestAClusterIsFailedOverFreelyOnceADay(t *testing.T) {
+// TestWhatReplicasMayDieOfIsFailedOverByTheBudget: what a dead replica leaves goes at once, though the budget of failovers is used up.
+// Where the one that took it dies within the hour, what came by that failover waits for the budget until a day is over, and only one
+// goes each hour; all else on it goes. Who has had it for longer did not die of it, and all of it goes.
+func TestWhatReplicasMayDieOfIsFailedOverByTheBudget(t *testing.T) {
 	for name, test := range map[string]struct {
 		after time.Duration // of the first failover
 		wait  bool
 	}{
-		"after two hours":      {2 * time.Hour, true},
-		"just before a day":    {23 * time.Hour, true},
+		"within the hour":      {40 * time.Minute, true},
+		"after two hours":      {2 * time.Hour, false},
+		"just before a day":    {23 * time.Hour, false},
 		"as a day is over":     {24 * time.Hour, false},
 		"after a day and more": {30 * time.Hour, false},
 	} {

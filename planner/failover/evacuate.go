@@ -11,17 +11,27 @@ import (
 )
 
 // betweenFailovers is how long after one replica's failover another's may begin. An illness that wanders from replica
-// to replica with the clusters takes one replica an hour instead of the fleet.
+// to replica with the clusters takes one replica an hour instead of the fleet. What did not work before that failover began, and
+// did not since, has no illness of it, and is emptied beside it.
 const betweenFailovers = time.Hour
 
 // Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait. Carried is
 // what each replica carried when it began; Worked says that it worked at the last look, so that one that does not waits
-// for no hour.
+// for no hour. Dead are those that did not work when it began, nor since: they are emptied beside it, within the same quarter of
+// what the others carried.
 type Last struct {
 	Replica int         `json:"replica"`
 	At      time.Time   `json:"at,omitzero"`
 	Carried []plan.Load `json:"carried,omitempty"`
 	Worked  bool        `json:"worked,omitempty"`
+	Dead    []int       `json:"dead,omitempty"`
+}
+
+// Still is without the replicas that worked since, or may have where nobody looked: before is the memory at the last look.
+func (l Last) Still(before, m Memory, o Options, now time.Time) Last {
+	blind := o.blind(before, now)
+	l.Dead = slices.DeleteFunc(slices.Clone(l.Dead), func(replica int) bool { return blind || m.Replicas[replica].Down.IsZero() })
+	return l
 }
 
 // takesOn is the share of what a replica carries that it takes on freely within an hour, in percent. More of it than
@@ -46,12 +56,13 @@ type Request struct {
 	Gone        map[string]bool       // clusters without a Secret: their rows follow the others of their server, and keep none
 	Unwell      []int
 	Works       map[int]bool // unwell replicas that work again: somebody has what is on them
+	Dead        []int        // replicas that do not work now, unwell or not yet
 	Cordoned    []int
 	Shut        []int           // others that receive nothing now, and keep what they have
 	Budget      int             // servers that may leave cordoned replicas now
 	Rescue      int             // servers that may leave an unwell one now, beyond what the others take on freely
-	Whole       int             // of those, what waits for the whole budget: moved by a failover within a day, or without memory elsewhere
-	Again       map[string]bool // clusters that a failover moved within a day
+	Whole       int             // of those, what waits for the whole budget: their replica's death may be theirs, or without memory elsewhere
+	Again       map[string]bool // clusters whose replicas may die of them: one did soon after a failover, or two moved them within a day
 	Last        Last
 }
 
@@ -67,9 +78,9 @@ type Evacuation struct {
 
 // Evacuate says where clusters of unwell and cordoned replicas go.
 //
-// One unwell replica an hour is emptied, first one that does not work, then the most loaded; cordoned ones at once, all
-// of them. One that is cordoned and does not work is unwell first: nobody has its clusters, and a person who wants it
-// empty must not keep them waiting by that. What the failover leaves of it waits as a drain does. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
+// One unwell replica an hour is emptied, first one that does not work, then the most loaded, and with one that does not all others that
+// did not work when that began, nor since; cordoned ones at once, all of them. One that is cordoned and does not work is unwell first:
+// nobody has its clusters, and a person who wants it empty must not keep them waiting by that. What the failover leaves of it waits as a drain does. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
 // first, each to the fullest replica that takes it; then the others, placed the heaviest first on the lightest replica,
 // which keeps the largest load small. Secrets with one server, and groups that stay together, go together, and join the ones
 // that stand on a healthy replica; pinned ones stay. What is kept apart goes where none of its group is. Where every other
@@ -77,9 +88,9 @@ type Evacuation struct {
 // owner comes before a group.
 //
 // What is on a replica that does not work waits for no budget, for nobody reconciles it, as long as it fits the
-// capacity or a quarter more than the others carried when that began, and the memory, and once a day: a cluster that its replicas die
-// of would take half of the fleet along each hour. What the others do not take on freely waits for the rates' share of each hour;
-// what was failed over within a day, and what no other replica has the memory for, waits for the whole budget. At least one an hour goes. A replica that works again, though it is
+// capacity or a quarter more than the others carried when that began, and the memory, unless its replicas may die of it: it would take
+// half of the fleet along each hour. What the others do not take on freely waits for the rates' share of each hour; what replicas may
+// die of, and what no other replica has the memory for, waits for the whole budget. At least one an hour goes. A replica that works again, though it is
 // unwell, has its clusters: they wait for the budget. Where that is too small, those that fit the capacity come first,
 // the heaviest first; then, of those beyond it, the lightest first, for they do the least harm, and what carries
 // nothing comes last. The rest waits. Nothing ever brings a cluster back but balance.
@@ -107,20 +118,30 @@ func Evacuate(r Request, now time.Time) Evacuation {
 func (e *evacuation) failOver(replica int, now time.Time) {
 	last, left := e.Last, room{e.Rescue, e.Whole}
 	if !e.within(now, replica) {
-		last, left = Last{Replica: replica, At: now, Carried: e.carried()}, room{max(left.all, 1), max(left.whole, 1)}
+		last, left = Last{Replica: replica, At: now, Carried: e.carried(), Dead: union(e.Dead)}, room{max(left.all, 1), max(left.whole, 1)}
 	}
 	freely := last.Carried
 	if last.Worked = e.Works[replica]; last.Worked {
 		budget := min(e.Whole, e.Budget)
 		freely, left = nil, room{budget, budget}
 	}
+	replicas := e.besides(replica, last.Dead)
 	var later []unit
-	if e.out.FailedOver, later = e.empty([]int{replica}, left, func() func(unit) bool { return e.beyond(freely) }); e.out.FailedOver > 0 {
+	if e.out.FailedOver, later = e.empty(replicas, left, func() func(unit) bool { return e.beyond(freely) }); e.out.FailedOver > 0 {
 		e.out.Last = last
 	}
-	if !slices.Contains(e.cordoned, replica) {
-		e.waits([]int{replica}, later)
+	e.waiting(replicas, now)
+	asked := func(replica int) bool { return slices.Contains(e.cordoned, replica) } // those wait as a drain does
+	e.waits(slices.DeleteFunc(slices.Clone(replicas), asked), slices.DeleteFunc(later, func(u unit) bool { return asked(e.at(u.Names[0])) }))
+}
+
+// besides are the replicas that are emptied with one: where that does not work, all unwell ones that did not all along.
+func (e *evacuation) besides(replica int, dead []int) []int {
+	if e.Works[replica] {
+		return []int{replica}
 	}
+	others := slices.DeleteFunc(slices.Clone(e.unwell), func(other int) bool { return e.Works[other] || !slices.Contains(dead, other) })
+	return union(others, []int{replica})
 }
 
 // carried is what each replica carries.
@@ -209,14 +230,16 @@ func (e *evacuation) absent(replica int) bool { return replica < 0 || replica >=
 func (e *evacuation) next(now time.Time) (replica int, ok bool) {
 	for _, candidate := range e.unwell {
 		overtakes := e.Last.Worked && !e.Works[candidate]
-		if e.busy(now) && candidate != e.Last.Replica && !overtakes {
+		if e.busy(now) && !e.within(now, candidate) && !overtakes {
 			continue
 		}
 		if !ok || e.sooner(candidate, replica) {
 			replica, ok = candidate, true
 		}
 	}
-	e.waiting(replica, ok, now)
+	if !ok {
+		e.waiting(nil, now)
+	}
 	return replica, ok
 }
 
@@ -242,7 +265,8 @@ func (e *evacuation) busy(now time.Time) bool {
 }
 
 func (e *evacuation) within(now time.Time, replica int) bool {
-	return e.busy(now) && e.Last.Replica == replica
+	along := slices.Contains(e.Last.Dead, replica) && !e.Works[replica]
+	return e.busy(now) && (along || e.Last.Replica == replica)
 }
 
 // load is a cluster's present load, else the one of its row's decision.

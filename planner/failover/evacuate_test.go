@@ -55,6 +55,8 @@ func again(names ...string) func(*Request) {
 	}
 }
 
+func down(replicas ...int) func(*Request) { return func(r *Request) { r.Dead = replicas } }
+
 // hubs are kept apart.
 func hubs(names ...string) func(*Request) {
 	return func(r *Request) {
@@ -271,6 +273,22 @@ func TestWhereClustersGo(t *testing.T) {
 		"a clock that went back": {request(four(), unwell(0), last(3, 500_000)),
 			Evacuation{Last: Last{Replica: 3, At: at(0)},
 				Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T18:00:00Z"}}}},
+		"of two that do not work neither waits for the other": {request(four(), unwell(0, 3), down(0, 3), capacity(100)),
+			Evacuation{Moves: map[string]int{"a": 1, "b": 1, "e": 1, "f": 1, "g": 1}, FailedOver: 5, Last: Last{Replica: 3, At: at(0), Dead: []int{0, 3}}}},
+		"one that was dead when another's failover began waits for no hour, and counts with it": {request(four(), unwell(0), down(0), capacity(1), rescue(0), func(r *Request) {
+			r.Last = Last{Replica: 3, At: at(-5), Dead: []int{0, 3}, Carried: []plan.Load{0, units(3), units(4)}}
+		}), Evacuation{Moves: map[string]int{"b": 2}, FailedOver: 1, Last: Last{Replica: 3, At: at(-5), Dead: []int{0, 3}},
+			Notes: []Note{
+				{BudgetWaits, "a", 0, `1 cluster of replica 0, which is unwell, waits for the move budget, the first is "a"`},
+				{BeyondCapacity, "", 2, "replica 2 goes to load 4, beyond the capacity of 1: no other replica has room for what leaves"}}}},
+		"one that works again does not": {request(four(), unwell(0), works(0), func(r *Request) { r.Last = Last{Replica: 3, At: at(-59), Dead: []int{0, 3}} }),
+			Evacuation{Last: Last{Replica: 3, At: at(-59), Dead: []int{0, 3}},
+				Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T17:01:00Z"}}}},
+		"what two of them leave waits together": {request(four(), unwell(0, 3), down(0, 3), capacity(1), rescue(0), again("a", "b", "e", "f", "g")),
+			Evacuation{Moves: map[string]int{"g": 2}, FailedOver: 1, Last: Last{Replica: 3, At: at(0), Dead: []int{0, 3}},
+				Notes: []Note{
+					{BudgetWaits, "b", 0, `4 clusters of 2 replicas that are unwell wait for the move budget, the first is "b"`},
+					{BeyondCapacity, "", 2, "replica 2 goes to load 3, beyond the capacity of 1: no other replica has room for what leaves"}}}},
 		"an empty replica takes nobody's hour": {request(rows(3, map[string]plan.Row{"a": {Replica: 1}}), unwell(0, 1)),
 			Evacuation{Moves: map[string]int{"a": 2}, FailedOver: 1, Last: Last{Replica: 1, At: at(0)}}},
 		"clusters without a load": {request(rows(3, map[string]plan.Row{"a": {}, "b": {}, "c": {Replica: 1}}), unwell(0), capacity(0)),
@@ -345,6 +363,32 @@ func TestWhereClustersGo(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestOnlyWhoNeverWorkedSinceIsEmptiedBesideAnother: who worked at one look, or may have while nobody looked, may have fallen ill of what
+// it received.
+func TestOnlyWhoNeverWorkedSinceIsEmptiedBesideAnother(t *testing.T) {
+	o := Options{After: 5 * time.Minute, Interval: time.Minute}
+	m := Memory{Looked: at(9), Replicas: map[int]Health{1: {Down: at(1)}, 2: {}, 3: {Down: at(2)}, 4: {Down: at(8)}}}
+	last := Last{Replica: 3, At: at(6), Dead: []int{1, 2, 3}}
+	for name, test := range map[string]struct {
+		now  time.Time
+		want []int
+	}{
+		"at each look":     {at(10), []int{1, 3}},
+		"after an absence": {at(15), nil},
+		"by another clock": {at(-300), []int{1, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := last.Still(m, m, o, test.now)
+			if diff := cmp.Diff(test.want, got.Dead, cmpopts.EquateEmpty()); diff != "" || len(last.Dead) != 3 {
+				t.Errorf("-want +got:\n%s\nand it was given %v", diff, last.Dead)
+			}
+		})
+	}
+	if got := m.Dead(); !cmp.Equal(got, []int{1, 3, 4}) {
+		t.Errorf("%v do not work, want 1, 3 and 4", got)
 	}
 }
 

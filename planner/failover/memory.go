@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -44,6 +45,17 @@ func (s Start) of(pod observed.Pod, now time.Time) Start {
 	return Start{}
 }
 
+// Dead are the replicas that do not work, in order.
+func (m Memory) Dead() []int {
+	var dead []int
+	for _, replica := range slices.Sorted(maps.Keys(m.Replicas)) {
+		if !m.Replicas[replica].Down.IsZero() {
+			dead = append(dead, replica)
+		}
+	}
+	return dead
+}
+
 // Recovers reports whether a replica that does not work at this look may be back at the next: it has done so for less
 // than after, and is in no loop of restarts.
 func (m Memory) Recovers(replica int, after time.Duration, now time.Time) bool {
@@ -75,7 +87,7 @@ func (m Memory) rolling(f Fleet, now time.Time) Memory {
 // looked takes in what is seen.
 func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 	// After a longer absence nobody knows whether a pod that does not work did so in between, nor when it restarted.
-	blind := now.Sub(m.Looked) > max(o.After, 3*o.Interval)
+	blind := o.blind(m, now)
 	next := Memory{Looked: now, Rolled: m.Rolled, Replicas: make(map[int]Health, f.Replicas)}
 	for replica, pod := range f.pods() {
 		h := m.Replicas[replica]
@@ -91,6 +103,11 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 		next.Replicas[replica] = h.taking(pod, blind, m.Rolled, now)
 	}
 	return next
+}
+
+// blind reports whether nobody looked for so long that a replica may have been well meanwhile.
+func (o Options) blind(m Memory, now time.Time) bool {
+	return now.Sub(m.Looked) > max(o.After, 3*o.Interval)
 }
 
 // taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last

@@ -72,12 +72,12 @@ func (e *evacuation) keep() {
 }
 
 // waiting names the unwell replicas that keep their clusters for now.
-func (e *evacuation) waiting(emptied int, any bool, now time.Time) {
+func (e *evacuation) waiting(emptied []int, now time.Time) {
 	for _, replica := range e.unwell {
 		if slices.Contains(e.cordoned, replica) { // it is emptied as a drain
 			continue
 		}
-		if e.movable[replica].Clusters > 0 && (!any || replica != emptied) {
+		if e.movable[replica].Clusters > 0 && !slices.Contains(emptied, replica) {
 			e.note(HourWaits, "", replica, "replica %d is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from %s",
 				replica, e.until(now).UTC().Format(time.RFC3339))
 		}

@@ -253,7 +253,7 @@ func (e *evacuation) these(replicas []int) string {
 	if len(replicas) == 1 {
 		return fmt.Sprintf("replica %d, which is %s,", replicas[0], e.state(replicas[0]))
 	}
-	return fmt.Sprintf("%s that are cordoned", plural(len(replicas), "replica"))
+	return fmt.Sprintf("%s that are %s", plural(len(replicas), "replica"), e.state(replicas[0]))
 }
 
 func plural(n int, noun string) string {

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/failover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -49,26 +50,63 @@ func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 		return
 	}
 	if m.Cause == change.Failover {
-		l.noteFailed(maps.Keys(MovedBy(*r)))
+		l.noteFailed(maps.Keys(MovedBy(*r)), r.Stage == plan.Reverting)
 	}
 	l.enter(cmp.Or(m.Cause, change.Balance), ServersOf(beside, maps.Keys(MovedBy(*r)), p))
 }
 
-// FailedOnce is for how long a cluster that a failover moved waits for the budget before another one moves it.
+// FailedOnce is for how long a failover counts against the clusters that it moved.
 const FailedOnce = 24 * time.Hour
 
-// noteFailed remembers what a failover moves, as long as that counts.
-func (l Ledger) noteFailed(names iter.Seq[string]) {
-	failed := map[string]time.Time{}
-	for name, at := range l.Out.Memory.Changes.Failed {
-		if since := l.In.Now.Sub(at); since >= 0 && since < FailedOnce {
-			failed[name] = at
+// noteFailed remembers what a failover moves, as long as that counts. Whoever is moved a second time may be what replicas die of.
+func (l Ledger) noteFailed(names iter.Seq[string], back bool) {
+	m := &l.Out.Memory.Changes
+	failed, suspect := l.lately(m.Failed), l.lately(m.Suspect)
+	for name := range names {
+		_, before := failed[name]
+		_, known := suspect[name]
+		if failed[name] = l.In.Now; known || before && !back {
+			suspect[name] = l.In.Now
 		}
 	}
-	for name := range names {
-		failed[name] = l.In.Now
+	m.Failed, m.Suspect = failed, suspect
+}
+
+// lately is what counts yet.
+func (l Ledger) lately(times map[string]time.Time) map[string]time.Time {
+	kept := map[string]time.Time{}
+	for name, at := range times {
+		if since := l.In.Now.Sub(at); since >= 0 && since < FailedOnce {
+			kept[name] = at
+		}
 	}
-	l.Out.Memory.Changes.Failed = failed
+	return kept
+}
+
+// diesOf is how soon after a failover a replica falls ill that may do so of what it received.
+const diesOf = time.Hour
+
+// Suspect remembers the clusters whose replica fell ill soon after a failover gave them to it. While Secrets are being assigned the rows
+// say where they were before.
+func (l Ledger) Suspect(sick []failover.Sick, next plan.Plan) {
+	m := &l.Out.Memory.Changes
+	if len(sick) == 0 || next.Rollout != nil && next.Rollout.Stage == plan.Assigning {
+		return
+	}
+	since := map[int]time.Time{}
+	for _, s := range sick {
+		since[s.Replica] = s.Since
+	}
+	suspect := l.lately(m.Suspect)
+	for name, at := range m.Failed {
+		ill, is := since[next.Clusters[name].Replica]
+		if soon := ill.Sub(at); is && soon >= 0 && soon < diesOf {
+			suspect[name] = at
+		}
+	}
+	if len(suspect) > 0 {
+		m.Suspect = suspect
+	}
 }
 
 // enter adds moves to the ledger.

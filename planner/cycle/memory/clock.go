@@ -23,7 +23,7 @@ func (m Memory) Until(now time.Time) Memory {
 		at(t)
 	}
 	for _, times := range []*map[string]time.Time{
-		&m.Gone, &m.Young, &m.Known.Lost, &m.Known.Twins, &m.Changes.Pinned, &m.Changes.Failed, &m.Changes.Moved, &m.Changes.Blocked,
+		&m.Gone, &m.Young, &m.Known.Lost, &m.Known.Twins, &m.Changes.Pinned, &m.Changes.Failed, &m.Changes.Suspect, &m.Changes.Moved, &m.Changes.Blocked,
 		&m.Changes.Ownership.Lost, &m.Changes.Ownership.Doubled, &m.Changes.Ownership.Astray,
 	} {
 		*times = mapUntil(*times, now)

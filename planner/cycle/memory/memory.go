@@ -234,6 +234,7 @@ type Changes struct {
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
 	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
+	Suspect   map[string]time.Time `json:"suspect,omitempty"`  // clusters whose replicas may die of them, and when a failover moved them last
 	Moved     map[string]time.Time `json:"moved,omitempty"`    // clusters that moved lately, and when
 	Stopped   time.Time            `json:"stopped,omitzero"`   // when the fleet restarted for a Secret's pin last
 	Restarted time.Time            `json:"restarted,omitzero"` // when a rollout that restarts the fleet began last, whatever its cause

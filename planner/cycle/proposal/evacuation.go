@@ -91,7 +91,7 @@ func pinnedBack(s *snapshot.Snapshot, unwell []int) map[string]bool {
 
 func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	again := map[string]bool{}
-	for name, at := range s.Changes.Failed {
+	for name, at := range s.Changes.Suspect {
 		again[name] = s.In.Now.Sub(at) < ledger.FailedOnce
 	}
 	working := map[int]bool{}
@@ -101,7 +101,7 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.Shut(),
 		MaxClusters: s.MostClusters(), Budget: snapshot.BudgetOf(s, change.Drain).Left,
 		Rescue: snapshot.RescueOf(s), Whole: snapshot.BudgetOf(s, change.Failover).Left,
-		Last:    s.In.Memory.Changes.Failover,
+		Last: s.Changes.Failover, Dead: s.Changes.Replicas.Dead(),
 		Servers: gathered(s, unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
 	if s.May(gate.Drain) {
 		r.Cordoned = s.Cordoned

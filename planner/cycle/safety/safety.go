@@ -189,8 +189,11 @@ func (w *Watch) judgeReplicas(g *ground.Ground) {
 		return
 	}
 	seen := failover.Fleet{Known: w.In.Observed.Known, Replicas: standingReplicas(g.Next), Dynamic: w.In.Observed.Dynamic, Pods: w.In.Observed.Pods, Rolling: ground.Rolling(w.In, g.Next)}
-	w.Out.Replicas, w.Out.Memory.Changes.Replicas = failover.Judge(seen,
-		failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(w.In.Config.Interval)}, w.In.Now, w.In.Memory.Changes.Replicas)
+	m, before := &w.Out.Memory.Changes, w.In.Memory.Changes.Replicas
+	o := failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(w.In.Config.Interval)}
+	w.Out.Replicas, m.Replicas = failover.Judge(seen, o, w.In.Now, before)
+	m.Failover = m.Failover.Still(before, m.Replicas, o, w.In.Now)
+	ledger.Ledger{Draft: w.Draft}.Suspect(w.Out.Replicas.Sick, g.Next)
 	for _, s := range w.Out.Replicas.Sick {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
 	}

@@ -21,9 +21,11 @@ type budget struct {
 	looked  time.Time                    // by the leader's clock
 
 	failed  map[string]time.Time // clusters that a failover moved, and when
+	twice   map[string]time.Time // of those, whom another one had moved within the day
 	emptied int                  // the replica of the failover that began last, and when that was
 	at      time.Time
-	worked  bool // it worked since, for a while
+	worked  bool         // it worked since, for a while
+	dead    map[int]bool // replicas that did not work when that began, nor since
 }
 
 // counted is how many servers there were, and how many of them the largest group has that stays together.
@@ -41,7 +43,7 @@ func (b budget) clone() budget {
 		}
 		return c
 	}
-	b.moved, b.onward, b.failed = times(b.moved), times(b.onward), maps.Clone(b.failed)
+	b.moved, b.onward, b.failed, b.twice, b.dead = times(b.moved), times(b.onward), maps.Clone(b.failed), maps.Clone(b.twice), maps.Clone(b.dead)
 	return b
 }
 
@@ -57,7 +59,7 @@ func (j *judge) moves() {
 		b.counted = map[change.Cause]int{}
 	}
 	if b.moved == nil {
-		b.moved, b.onward, b.failed = map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}, map[string]time.Time{}
+		b.moved, b.onward, b.failed, b.twice = map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 	}
 	b.shift(j.leaders())
 	b.servers = append(b.servers, counted{j.Now, len(j.Clusters) - len(j.Twins), j.largest()})
@@ -74,6 +76,9 @@ func (j *judge) moves() {
 		times := slices.Repeat([]time.Time{j.leaders()}, n)
 		if cause == change.Failover && j.Plan != nil && j.Plan.Rollout != nil {
 			for name := range ledger.MovedBy(*j.Plan.Rollout) {
+				if j.lately(b.twice, name) || j.lately(b.failed, name) && !back {
+					b.twice[name] = j.leaders()
+				}
 				b.failed[name] = j.leaders()
 			}
 		}
@@ -99,8 +104,10 @@ func (b *budget) shift(now time.Time) {
 			}
 		}
 	}
-	for name, at := range b.failed {
-		b.failed[name] = earlier(at, now)
+	for _, times := range []map[string]time.Time{b.failed, b.twice} {
+		for name, at := range times {
+			times[name] = earlier(at, now)
+		}
 	}
 	b.at = earlier(b.at, now)
 }
@@ -192,8 +199,8 @@ func within(times []time.Time, since time.Time) (n int) {
 	return n
 }
 
-// failedOver judges a failover as it begins: one replica an hour, and what a failover moved within the day waits for the
-// budget, but for one cluster. A group that stays together is one.
+// failedOver judges a failover as it begins: one replica an hour and whoever was dead by then, and what failovers moved twice within
+// the day waits for the budget, but for one cluster. A group that stays together is one.
 func (j *judge) failedOver() {
 	b := &j.budget
 	if !j.begins() || j.memory.Changes.Cause != change.Failover {
@@ -217,7 +224,7 @@ func (j *judge) failedOver() {
 		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
 		moved := b.moved[change.Failover]
 		if before := within(moved, since) - within(moved, j.leaders().Add(-1)); again > max(1, most-before) {
-			j.fail("a failover moves %d clusters for the second time in a day, beside %d within %s, and %d may",
+			j.fail("a failover moves %d clusters for the third time in a day, beside %d within %s, and %d may",
 				again, before, time.Duration(rate.Period), most)
 		}
 	}
@@ -235,21 +242,36 @@ func (j *judge) stood(name string) int {
 	return j.Plan.Clusters[name].Replica
 }
 
-// again reports whether a failover moved a cluster within the day. One that ended before its wave moved nothing.
-func (j *judge) again(name string) bool {
-	at, known := j.budget.failed[name]
+// again reports whether failovers moved a cluster twice within the day. One that ended before its wave moved nothing.
+func (j *judge) again(name string) bool { return j.lately(j.budget.twice, name) }
+
+// lately reports whether that was before now, within the day.
+func (j *judge) lately(times map[string]time.Time, name string) bool {
+	at, known := times[name]
 	return known && at.Before(j.leaders()) && j.leaders().Sub(at) < 24*time.Hour
 }
 
-// oneAnHour: the hour of a replica that worked meanwhile holds up no other.
+// oneAnHour: the hour of a replica that worked meanwhile holds up no other, nor one that was dead when it began.
 func (j *judge) oneAnHour(from int) {
 	b, now := &j.budget, j.leaders()
+	if within := now.Sub(b.at) < time.Hour && !b.at.IsZero(); within && b.dead[from] {
+		return
+	}
 	if since := now.Sub(b.at); from != b.emptied && !b.at.IsZero() && since >= 0 && since < time.Hour && !b.worked {
 		j.fail("a failover begins for replica %d, and one of %d, which did not work since, %s ago", from, b.emptied, since)
 	}
 	if from != b.emptied || now.Sub(b.at) >= time.Hour {
-		b.emptied, b.at, b.worked = from, now, false
+		b.emptied, b.at, b.worked, b.dead = from, now, false, map[int]bool{}
+		for ordinal := range j.Replicas {
+			b.dead[ordinal] = !j.serves(ordinal)
+		}
 	}
+}
+
+// works takes note of who worked since the last failover began.
+func (b *budget) works(j *judge) {
+	b.worked = b.worked || j.serves(b.emptied) || j.recovers(b.emptied)
+	maps.DeleteFunc(b.dead, func(ordinal int, _ bool) bool { return j.serves(ordinal) })
 }
 
 // cordoned are the replicas that people want empty now.
@@ -288,8 +310,8 @@ func TestAClusterThatComesFailsOverFromWhereItIs(t *testing.T) {
 	}
 }
 
-// TestTheJudgeExcusesWhatWaitsForAnHourAlone: the day's share was spent two hours ago, which keeps waiting what a failover moved within
-// the day, and what goes along with it.
+// TestTheJudgeExcusesWhatWaitsForAnHourAlone: the day's share was spent two hours ago, which keeps waiting what its replica may have
+// died of, and what goes along with it.
 func TestTheJudgeExcusesWhatWaitsForAnHourAlone(t *testing.T) {
 	l, j := twinned(t, configuration())
 	l.Pass(10 * time.Minute)
@@ -297,7 +319,7 @@ func TestTheJudgeExcusesWhatWaitsForAnHourAlone(t *testing.T) {
 		j.budget.moved[change.Failover] = slices.Repeat([]time.Time{j.leaders().Add(-ago)}, len(j.Clusters))
 	}
 	moved, other := j.Clusters[2], j.Clusters[5]
-	j.budget.failed[moved] = j.leaders().Add(-2 * time.Hour)
+	j.memory.Changes.Suspect = map[string]time.Time{moved: j.leaders().Add(-2 * time.Hour)}
 	for _, test := range []struct {
 		ago          time.Duration
 		moved, other bool

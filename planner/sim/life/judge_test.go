@@ -53,7 +53,7 @@ func (j *judge) look() {
 	if j.Plan == nil {
 		return
 	}
-	j.budget.worked = j.budget.worked || j.serves(j.budget.emptied) || j.recovers(j.budget.emptied)
+	j.budget.works(j)
 	j.changed()
 	j.stopped()
 	j.together()

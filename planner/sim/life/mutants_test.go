@@ -63,7 +63,7 @@ func level(replicas, percent int, r config.Rollout) *luck {
 }
 
 // dies has a replica's pod never be ready again.
-func (l *luck) dies(ordinal int) {
+func (l *Life) dies(ordinal int) {
 	l.Broken[ordinal] = true
 	l.Crash(ordinal, false, l.Now)
 }

@@ -181,12 +181,12 @@ func (j *judge) nowhere(from int) bool {
 // hourWaits reports whether a failover of another replica began within the hour.
 func (j *judge) hourWaits(from int) bool {
 	b := j.budget
-	return !b.at.IsZero() && b.emptied != from && j.leaders().Sub(b.at).Abs() < time.Hour
+	along := slices.Contains(j.memory.Changes.Failover.Dead, from)
+	return !b.at.IsZero() && b.emptied != from && !along && j.leaders().Sub(b.at).Abs() < time.Hour
 }
 
 // budgetWaits reports whether failovers have spent what may move beyond what the others take on freely: the share of each rate within
-// an hour; of its whole period for what a failover moved within the day, alone or with its group, and where memory bounds what a
-// replica takes.
+// an hour; of its whole period for what replicas may die of, alone or with its group, and where memory bounds what a replica takes.
 func (j *judge) budgetWaits(name string) bool {
 	whole := j.Last.InUse.Most() > 0 || j.movedLately(name)
 	return slices.ContainsFunc(j.Config.Change.Moves.Rate, func(rate config.Rate) bool {
@@ -199,12 +199,12 @@ func (j *judge) budgetWaits(name string) bool {
 	})
 }
 
-// movedLately reports whether a failover moved a cluster, or one that goes along with it, within the day.
+// movedLately reports whether a cluster's replica may have died of it, or of one that goes along with it, within the day.
 func (j *judge) movedLately(name string) bool {
 	bound := j.found(name).Bound
 	return slices.ContainsFunc(j.Clusters, func(other string) bool {
 		along := j.First(other) == j.First(name) || bound != "" && j.found(other).Bound == bound
-		return along && j.again(other)
+		return along && (j.again(other) || j.lately(j.memory.Changes.Suspect, other))
 	})
 }
 

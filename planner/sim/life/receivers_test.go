@@ -18,11 +18,12 @@ type receivers struct {
 	from    int
 	at      time.Time // by the leader's clock
 	carried map[int]plan.Load
+	dead    map[int]bool // then, and by what the leader knew
 }
 
 // clone shares nothing that changes.
 func (r receivers) clone() receivers {
-	r.carried = maps.Clone(r.carried)
+	r.carried, r.dead = maps.Clone(r.carried), maps.Clone(r.dead)
 	return r
 }
 
@@ -30,12 +31,12 @@ func (r receivers) clone() receivers {
 type arrival struct {
 	to    int
 	load  plan.Load
-	again bool // one of them was failed over within the day
+	again bool // one of them was failed over twice within the day
 }
 
 // receives: of one replica's failover the others take on freely what fits the capacity, or a quarter more than they carried
-// when its hour began. What is beyond that waits for each rate's share of an hour; one goes all the same. What a failover moved within
-// the day waits for the whole budget of failovers (failedOver).
+// when its hour began. What is beyond that waits for each rate's share of an hour; one goes all the same. What failovers moved twice
+// within the day waits for the whole budget of failovers (failedOver).
 func (j *judge) receives() {
 	if !j.begins() || j.memory.Changes.Cause != change.Failover {
 		return
@@ -48,8 +49,12 @@ func (j *judge) receives() {
 	now, carried := j.leaders(), j.carried(loads)
 	r := &j.receivers
 	r.at = earlier(r.at, now)
-	if r.carried == nil || r.from != from || now.Sub(r.at) >= time.Hour {
-		*r = receivers{from: from, at: now, carried: carried}
+	another := r.from != from && !r.dead[from]
+	if r.carried == nil || another || now.Sub(r.at) >= time.Hour {
+		*r = receivers{from: from, at: now, carried: carried, dead: map[int]bool{}}
+		for _, ordinal := range j.memory.Changes.Failover.Dead {
+			r.dead[ordinal] = !j.serves(ordinal)
+		}
 	}
 	waits := r.beyond(arrivals, carried, j.capacity(loads))
 	for _, rate := range j.Config.Change.Moves.Rate {

@@ -1,0 +1,50 @@
+package life
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// TestAPlanLostWithItsHistoryIsTheFleetAsItIs: nobody knows what the revisions were, so that they begin at 1, as does a first plan; it
+// moves nothing, scales nothing and restarts nothing, whatever ballast was about, and a cluster that stands where levelling would not have
+// put it stays there.
+func TestAPlanLostWithItsHistoryIsTheFleetAsItIs(t *testing.T) {
+	for name, amid := range map[string]bool{"at rest": false, "amid a failover": true} {
+		t.Run(name, func(t *testing.T) {
+			l := New(1, configuration(), 4, "16", loadsOf(1, 40))
+			l.Pass(26 * time.Hour)
+			if amid {
+				l.dies(1)
+				for l.Plan.Rollout == nil {
+					l.Pass(act)
+				}
+				l.Pass(act)
+			}
+			before, env, moved := l.Plan.Revision, l.Counts["envs"], maps.Clone(l.Moves)
+			shards, replicas := maps.Clone(l.Shards), l.Replicas
+			l.lose()
+			for l.Plan == nil {
+				l.Pass(act)
+			}
+			first := map[string]int{}
+			for name, row := range l.Plan.Clusters {
+				first[name] = row.Replica
+			}
+			if before < 2 || l.Plan.Revision != 1 || l.Plan.Mode != plan.Enforce || l.Plan.Rollout != nil || l.Plan.Replicas != replicas || !maps.Equal(first, shards) {
+				t.Errorf("revision %d came after %d, with %d replicas and a rollout %v; the rows are the Secrets': %t",
+					l.Plan.Revision, before, l.Plan.Replicas, l.Plan.Rollout, maps.Equal(first, shards))
+			}
+			l.Pass(4 * time.Minute)
+			if !maps.Equal(l.Shards, shards) || l.Counts["envs"] != env || l.Replicas != replicas || !maps.Equal(l.Moves, moved) {
+				t.Errorf("four minutes later %v moved since, before %v; the env was written %d times, %d before; %d replicas",
+					l.Moves, moved, l.Counts["envs"], env, l.Replicas)
+			}
+			if l.Pass(2 * time.Hour); amid && l.orphans() > 0 {
+				t.Errorf("two hours later %d clusters have no owner", l.orphans())
+			}
+		})
+	}
+}
