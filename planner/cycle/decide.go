@@ -222,7 +222,11 @@ func (c advancing) reason(p rollout.Progress) string {
 func (c advancing) advance(g *ground.Ground) {
 	view, s := plan.NewView(g.Next.Clone(), g.Pins), snapshot.Of(c.Out, g)
 	s.TurnsBack = c.turnsBack
-	next, progress := rollout.Advance(view, s.Seen(), c.In.Memory.Changes.Target, snapshot.RolloutOptions(s, s.Changes.Cause), c.In.Now)
+	o := snapshot.RolloutOptions(s, s.Changes.Cause)
+	if o.Ends == "" {
+		o.Ends = proposal.Overtaken(s)
+	}
+	next, progress := rollout.Advance(view, s.Seen(), c.In.Memory.Changes.Target, o, c.In.Now)
 	c.Out.Progress = progress
 	switch progress.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:

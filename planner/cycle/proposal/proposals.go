@@ -48,13 +48,14 @@ type Row struct {
 }
 
 // All are in the order of their urgency: an env that gives clusters several owners, or none, is mended by its
-// change alone; what must be at once comes before what a person asks for, that before what an unwell replica needs, and
-// all of it before what was elected.
+// change alone; what must be at once and what nobody has come before what a person asks for, that before what an unwell replica
+// needs otherwise, and all of it before what was elected.
 func All() []Row {
 	return []Row{
 		{gate.SetEnv, prepare},
 		{gate.FollowUp | gate.FollowOut, peoplesReplicas},
 		{gate.PinOut, pinsBeyond},
+		{gate.FailOver | gate.Drain, first},
 		{gate.RollBack, Rollback},
 		{gate.FailOver | gate.Drain, evacuation},
 		{gate.Balance, followAstray},

@@ -23,6 +23,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/sim"
+	"ballast/planner/store"
 )
 
 // act is how often everything but the planner acts, and the planner too while a rollout goes on.
@@ -65,6 +66,8 @@ type Life struct {
 	coin   *rand.Rand           // which writes are lost
 	looked observed.State       // what the last cycle knows of pods and owners
 	memory memory.Memory        // the leader's
+	saved  memory.Memory        // the history's, as it was written last
+	stored time.Time            // when that was
 	parts  map[string][]byte    // the history's, as the last leader left it
 	given  map[string]bool      // clusters that repairs gave back since the last cycle
 	nudged map[string]time.Time // when a cluster was nudged last
@@ -110,9 +113,14 @@ func (l *Life) step() {
 	}
 }
 
-// Elect ends the leader, and has the next one take over from what the history holds.
+// Elect ends the leader, and has the next one take over from what the history holds: every other one was written as the leader ended,
+// as one that gives up its Lease does, and the others when that was due last.
 func (l *Life) Elect() error {
-	parts, stale := l.memory.Parts(l.parts)
+	ended := l.memory
+	if l.Counts["elections"]%2 == 1 {
+		ended = l.saved
+	}
+	parts, stale := ended.Parts(l.parts)
 	if len(stale) > 0 {
 		return fmt.Errorf("packing the memory: %w", stale[0])
 	}
@@ -120,7 +128,7 @@ func (l *Life) Elect() error {
 	if len(dropped) > 0 {
 		return fmt.Errorf("reading the memory: %w", dropped[0])
 	}
-	l.memory, l.parts = memory, parts
+	l.memory, l.saved, l.parts = memory, memory, parts
 	l.given, l.nudged = map[string]bool{}, map[string]time.Time{}
 	l.Counts["elections"]++
 	return nil
@@ -232,7 +240,7 @@ func (l *Life) cycle() {
 	l.memory, l.Last = out.Memory, out
 	l.looked = observed.State{Pods: in.Observed.Pods, Owned: out.Verdict.Owned, OwnersKnown: in.Observed.Reported.Asked, Looked: in.Now}
 	if out.Changed && l.loses() { // as the controller does: the vote stands as it was, and nothing moved
-		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
+		l.memory = l.memory.Unwritten(in.Memory)
 		l.Counts["plans lost"]++
 		return
 	}
@@ -248,6 +256,7 @@ func (l *Life) cycle() {
 		l.memory.Changes.TripTold = true
 		l.Counts["trips"]++
 	}
+	l.save(out)
 	if !out.Changed {
 		return
 	}
@@ -258,6 +267,13 @@ func (l *Life) cycle() {
 	}
 	l.Plan, l.History = &next, append(l.History, next)
 	l.Counts["plans"]++
+}
+
+// save has the history hold the memory where it is due.
+func (l *Life) save(out cycle.Outcome) {
+	if now := l.Now.Add(l.Skew); store.Due(l.stored, now, out.Changed || out.Decided) {
+		l.saved, l.stored = l.memory, now
+	}
 }
 
 // Join is a cluster that comes.

@@ -43,7 +43,7 @@ func (l *Life) restore(b backup) error {
 	}
 	p := b.plan.Clone()
 	l.Began = &p
-	l.Plan, l.History, l.memory, l.parts = &p, slices.Clone(b.history), m, b.parts
+	l.Plan, l.History, l.memory, l.saved, l.parts = &p, slices.Clone(b.history), m, m, b.parts
 	l.Pins, l.Paused, l.Glass, l.Tripped, l.Cordon, l.Rollback = maps.Clone(b.pins), b.paused, b.glass, b.tripped, b.cordon, nil
 	l.begunAnew()
 	return nil
@@ -52,7 +52,7 @@ func (l *Life) restore(b backup) error {
 // lose takes the plan and its history away together, with what people wrote beside them.
 func (l *Life) lose() {
 	l.Began = nil
-	l.Plan, l.History, l.memory, l.parts = nil, nil, memory.Memory{}, nil
+	l.Plan, l.History, l.memory, l.saved, l.parts = nil, nil, memory.Memory{}, memory.Memory{}, nil
 	l.Pins, l.Paused, l.Glass, l.Tripped, l.Cordon, l.Rollback = nil, false, false, "", "", nil
 	l.begunAnew()
 }
