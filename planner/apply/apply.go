@@ -172,6 +172,7 @@ type write struct {
 	secret string // empty for the workload, and for a pod
 	pod    string // empty for the workload, and for a Secret
 	value  string // what is written: the same again is a revert
+	stay   int    // how much of the fleet's budget it leaves to others
 	try    func(context.Context) (manager string, err error)
 }
 
@@ -209,7 +210,7 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 		return Result{Outcome: Deferred, Until: now.Add(wait)}, nil
 	}
 	if w.object() != "" {
-		if wait := a.pace.spend(now); wait > 0 {
+		if wait := a.pace.spend(now, w.stay); wait > 0 {
 			return Result{Outcome: Deferred, Until: now.Add(wait)}, nil
 		}
 	}
@@ -241,8 +242,11 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 func concurrent(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 func (a *Applier) shardWrite(namespace string, s diff.PatchShard) write {
-	attempt := 0
-	return write{secret: s.Secret, value: strconv.Itoa(s.Shard), try: func(ctx context.Context) (string, error) {
+	attempt, stay := 0, 0
+	if s.Follows { // one server may have thousands
+		stay = a.BudgetPerMinute / 2
+	}
+	return write{stay: stay, secret: s.Secret, value: strconv.Itoa(s.Shard), try: func(ctx context.Context) (string, error) {
 		attempt++
 		return a.writeShard(ctx, types.NamespacedName{Namespace: namespace, Name: s.Secret}, s.Shard, attempt < attempts)
 	}}

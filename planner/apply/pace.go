@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -86,8 +87,11 @@ func (p *pace) wait(object, value string, now time.Time) time.Duration {
 	return 0
 }
 
-// spend takes one write from the fleet's budget, or answers when there is one again.
-func (p *pace) spend(now time.Time) time.Duration {
+// spend takes one write from the fleet's budget where so many stay, or answers when there is one again.
+func (p *pace) spend(now time.Time, stay int) time.Duration {
+	if missing := float64(stay) + 1 - p.budget.TokensAt(now); stay > 0 && missing > 0 {
+		return time.Duration(math.Ceil(missing / float64(p.budget.Limit()) * float64(time.Second)))
+	}
 	reservation := p.budget.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {

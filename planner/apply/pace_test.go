@@ -71,7 +71,7 @@ func TestAWriteThatFailedIsNoRevert(t *testing.T) {
 
 func TestTheFleetsBudgetFillsUpByTheMinute(t *testing.T) {
 	p := newPace(2)
-	got := []time.Duration{p.spend(start), p.spend(start), p.spend(start), p.spend(start.Add(30 * time.Second)), p.spend(start.Add(30 * time.Second))}
+	got := []time.Duration{p.spend(start, 0), p.spend(start, 0), p.spend(start, 0), p.spend(start.Add(30*time.Second), 0), p.spend(start.Add(30*time.Second), 0)}
 	want := []time.Duration{0, 0, 30 * time.Second, 0, 30 * time.Second}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("waits (-want +got):\n%s", diff)
@@ -110,5 +110,16 @@ func TestTheOtherWriterIsTheLastOneOfTheShard(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestWhatFollowsLeavesHalfOfTheBudget: one server may have thousands of Secrets, and who pins the first moves them all.
+func TestWhatFollowsLeavesHalfOfTheBudget(t *testing.T) {
+	p := newPace(4)
+	got := []time.Duration{p.spend(start, 2), p.spend(start, 2), p.spend(start, 2), p.spend(start, 0), p.spend(start, 0), p.spend(start, 0),
+		p.spend(start.Add(15*time.Second), 2), p.spend(start.Add(45*time.Second), 2)}
+	want := []time.Duration{0, 0, 15 * time.Second, 0, 0, 15 * time.Second, 30 * time.Second, 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
 	}
 }

@@ -31,12 +31,25 @@ const (
 	Sized     Why = "Sized"     // the plan says otherwise how large the replica is
 )
 
-// PatchShard writes a Secret's data.shard. Was is for display: the number that stands, "-" (none) or "invalid".
+// PatchShard writes a Secret's data.shard. Was is for display: the number that stands, "-" (none) or "invalid". Follows says that another
+// Secret of its server leads: whoever pins one moves any number of them.
 type PatchShard struct {
-	Secret string `json:"secret"`
-	Shard  int    `json:"shard"`
-	Was    string `json:"was"`
-	Why    Why    `json:"why"`
+	Secret  string `json:"secret"`
+	Shard   int    `json:"shard"`
+	Was     string `json:"was"`
+	Why     Why    `json:"why"`
+	Follows bool   `json:"follows,omitempty"`
+}
+
+// rank is the order in which Secrets are written: those of a wave first, and last those that follow another one.
+func (s PatchShard) rank() int {
+	switch {
+	case s.Why == Moved:
+		return 0
+	case !s.Follows:
+		return 1
+	}
+	return 2
 }
 
 // PatchWorkload writes what is set: spec.replicas, the env ARGOCD_CONTROLLER_REPLICAS, the pod template's

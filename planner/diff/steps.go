@@ -4,7 +4,9 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +59,7 @@ func Steps(v *plan.View, seen observed.State, o Options) Result {
 
 func (a *Result) secrets(v *plan.View, seen observed.State, growing map[int]string) {
 	limit := stampLimit(v.Plan, seen)
+	var stamps []PatchShard
 	for _, s := range seen.Sorted() {
 		replica, reason, ok := v.Effective(s.Name)
 		if !ok || s.Carries(replica) {
@@ -72,8 +75,13 @@ func (a *Result) secrets(v *plan.View, seen observed.State, growing map[int]stri
 		case growing[replica] != "" && waits(v.Plan, seen, s, reason):
 			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldUnsized, Shard: replica, Words: growing[replica]})
 		default:
-			a.Steps = append(a.Steps, PatchShard{Secret: s.Name, Shard: replica, Was: s.Display(), Why: whyStamp(v.Plan, s, reason)})
+			stamps = append(stamps, PatchShard{Secret: s.Name, Shard: replica, Was: s.Display(), Why: whyStamp(v.Plan, s, reason), Follows: s.Follows})
 		}
+	}
+	// Writes are limited: what somebody turns all the time must not come before what has no owner.
+	slices.SortStableFunc(stamps, func(a, b PatchShard) int { return cmp.Compare(a.rank(), b.rank()) })
+	for _, s := range stamps {
+		a.Steps = append(a.Steps, s)
 	}
 }
 

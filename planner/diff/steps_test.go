@@ -2,6 +2,7 @@ package diff
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -236,5 +237,29 @@ func TestEveryHeldReasonHasItsSentence(t *testing.T) {
 		if got := held.Message(); got != want {
 			t.Errorf("%+v says %q, want %q", held, got, want)
 		}
+	}
+}
+
+// TestWhatFollowsIsWrittenLast: thousands of Secrets of one server, turned by one pin, come before no wave and before nobody's own Secret.
+func TestWhatFollowsIsWrittenLast(t *testing.T) {
+	p := fixture.Plan(3, 3, map[string]int{"a-1": 1, "a-2": 1, "b": 1, "z": 2})
+	p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: fixture.Start, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 3, ControllerReplicas: 3,
+		Was: map[string]int{"z": 0}}
+	twin := func(name string) observed.Secret {
+		s := fixture.Carried(name, 0)
+		s.Follows = true
+		return s
+	}
+	v := plan.NewView(p, nil)
+	seen := fixture.Stands(fixture.Standing(3, fixture.Ptr(3)), []observed.Secret{twin("a-1"), twin("a-2"), fixture.Carried("b", 0), fixture.Carried("z", 0)})
+	var got []string
+	for _, s := range Steps(v, seen, Options{Now: fixture.Start}).Steps {
+		if s, ok := s.(PatchShard); ok {
+			got = append(got, fmt.Sprintf("%s to %d, follows %t", s.Secret, s.Shard, s.Follows))
+		}
+	}
+	want := []string{"z to 2, follows false", "b to 1, follows false", "a-1 to 1, follows true", "a-2 to 1, follows true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
 	}
 }
