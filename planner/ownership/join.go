@@ -35,6 +35,11 @@ func (s Observation) Misses() bool {
 	return false
 }
 
+// Quoted reports whether Prometheus alone says what a replica has.
+func (s Observation) Quoted(replica int) bool {
+	return slices.ContainsFunc(s.Pods, func(p PodObservation) bool { return p.Replica == replica && p.Quoted })
+}
+
 // PodObservation is a pod in an Observation.
 type PodObservation struct {
 	Name      string    `json:"name"`
@@ -44,6 +49,7 @@ type PodObservation struct {
 	Answered  bool      `json:"answered,omitempty"`
 	SampledAt time.Time `json:"sampledAt,omitzero"`
 	Unplaced  int       `json:"unplaced,omitempty"` // Applications that it shows with an empty dest_server
+	Quoted    bool      `json:"quoted,omitempty"`   // Prometheus said it in its place
 }
 
 // ByName is how many Applications more than the others' pods show with an empty dest_server: one that Argo CD cannot place
@@ -84,7 +90,7 @@ func Join(reports []scrape.PodReport, fleet discover.Fleet, apps Applications) O
 	s := Observation{Pods: make([]PodObservation, len(reports)), Clusters: make(map[string]ClusterObservation, len(fleet.Clusters))}
 	ready, answered := 0, 0
 	for i, r := range reports {
-		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt, r.Unplaced}
+		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt, r.Unplaced, r.Quoted}
 		if r.Ready {
 			ready++
 			if r.Answered() {

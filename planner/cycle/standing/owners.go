@@ -54,8 +54,8 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 	return sharding.AlgorithmOf(in.Discovered.Algorithm)
 }
 
-// Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in metrics, else the explicit
-// shard, else the one whose pod alone is not ready, else the algorithm's. plan.NoReplica where no replica has that number, or Argo CD
+// Owners is the replica that owns each cluster of the fleet today: the one that says so itself, else the explicit shard, else the one that
+// is seen in metrics, else the one whose pod alone is not ready, else the algorithm's. plan.NoReplica where no replica has that number, or Argo CD
 // skips the cluster.
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
@@ -136,17 +136,21 @@ func OwnShards(in input.Inputs, fleet discover.Fleet) map[int]bool {
 	return own
 }
 
-// shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
+// shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind, and whoever
+// writes to Prometheus must not deal clusters that their Secrets give to a replica.
 // plan.NoReplica where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
 func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {
 	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), make([]int, len(fleet.Clusters))
 	for i := range fleet.Clusters {
 		c := &fleet.Clusters[i].Shard
+		explicit := fleet.Clusters[i].Explicit
+		given := explicit.State == discover.ShardValid && explicit.N < counted
 		owner, known := seen[c.Server]
-		if owners[i] = owner; !known {
+		if owners[i] = owner; !known || given {
 			owners[i] = plan.NoReplica
 		}
-		if asked, said := theOne(in.Observed.Reported.Clusters[c.ID].Owners, counted); said {
+		asked, said := theOne(in.Observed.Reported.Clusters[c.ID].Owners, counted)
+		if quoted := given && in.Observed.Reported.Quoted(asked); said && !quoted {
 			owners[i] = asked
 		}
 	}

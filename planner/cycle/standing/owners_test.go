@@ -5,10 +5,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/sim"
 )
 
 // TestSeenOwners: a StatefulSet's pods have their replica in their name, a Deployment's in what they claimed.
@@ -37,5 +40,34 @@ func TestSeenOwners(t *testing.T) {
 				t.Errorf("owners (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPrometheusDealsNoClusterThatItsSecretGives: whoever writes there places those alone that no Secret places, and no pod speaks of.
+func TestPrometheusDealsNoClusterThatItsSecretGives(t *testing.T) {
+	scrapedBy := func(in *input.Inputs) { scraped(1, "given")(in); scraped(1, "free")(in) }
+	told := func(quoted bool) func(*input.Inputs) {
+		return func(in *input.Inputs) {
+			in.Observed.Reported = ownership.Observation{Pods: []ownership.PodObservation{{Replica: 1, Answered: true, Quoted: quoted}},
+				Clusters: map[string]ownership.ClusterObservation{"given": {Owners: []int{1}}, "free": {Owners: []int{1}}}}
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*input.Inputs)
+		want   []int // of free and given
+	}{
+		"nobody says anything":    {func(*input.Inputs) {}, []int{0, 2}},
+		"Prometheus says it":      {scrapedBy, []int{1, 2}},
+		"Prometheus for the pod":  {told(true), []int{1, 2}},
+		"the pod says it":         {told(false), []int{1, 1}},
+		"a shard beyond says not": {func(in *input.Inputs) { scrapedBy(in); stamp("given", "7")(in) }, []int{1, 1}},
+	} {
+		in := input.Inputs{Now: sim.Epoch, Workload: sim.Workload(), Discovered: discover.Input{Algorithm: "round-robin"}}
+		in.Discovered.Secrets = []discover.Secret{sim.Secret("free"), sim.Secret("given")}
+		stamp("given", "2")(&in)
+		test.change(&in)
+		if diff := cmp.Diff(test.want, Owners(in, discover.All(in.Discovered, in.Now))); diff != "" {
+			t.Errorf("%s: owners (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -70,7 +70,7 @@ func Ask(ctx context.Context, f Fetcher, pods []podlist.Controller, now time.Tim
 	reports := make([]PodReport, len(pods))
 	at := make(map[string]int, len(pods))
 	for i, pod := range pods {
-		reports[i] = PodReport{Controller: pod, Servers: map[string]ServerReport{}, Err: failed}
+		reports[i] = PodReport{Controller: pod, Servers: map[string]ServerReport{}, Err: failed, Quoted: true}
 		at[pod.Name] = i
 	}
 	if failed == "" {

@@ -49,11 +49,11 @@ func TestPrometheusIsAskedInstead(t *testing.T) {
 	first := pods[0]
 	first.Memory = 1 << 30
 	want := []PodReport{
-		{Controller: first, SampledAt: noon().Add(-1500 * time.Millisecond), Servers: map[string]ServerReport{
+		{Controller: first, Quoted: true, SampledAt: noon().Add(-1500 * time.Millisecond), Servers: map[string]ServerReport{
 			"https://a": {Apps: 3, Cached: true, CacheAge: 17, Connected: true, Reconciles: 40, Seconds: 12.5, Counts: ShowsReconciles},
 			"https://b": {Apps: 1, Cached: true, CacheAge: -1, Connected: true},
 		}},
-		{Controller: pods[1], SampledAt: noon().Add(-2 * time.Minute), Servers: map[string]ServerReport{"https://d": {Cached: true, CacheAge: 400}}},
+		{Controller: pods[1], Quoted: true, SampledAt: noon().Add(-2 * time.Minute), Servers: map[string]ServerReport{"https://d": {Cached: true, CacheAge: 400}}},
 		{Controller: pods[2], Err: `asking Prometheus for pod "ac-2": its last sample is 2m1s old`},
 		{Controller: pods[3], Err: `asking Prometheus for pod "ac-3": it has no sample of it`},
 	}
@@ -90,7 +90,7 @@ func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 	client := poll.NewWith(q, poll.Config{Pods: promql.PodsMatcher("pod", target), Namespace: "argocd", Concurrency: 1})
 	got := Ask(t.Context(), client, []podlist.Controller{running("ac-0", "")}, noon())
 	want := []PodReport{{
-		Controller: podlist.Controller{Pod: observed.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, SampledAt: noon(),
+		Controller: podlist.Controller{Pod: observed.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, Quoted: true, SampledAt: noon(),
 		Servers: map[string]ServerReport{"https://a": {Apps: 1, Cached: true, CacheAge: 1, Connected: true, Reconciles: 1, Seconds: 1, Counts: ShowsReconciles}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

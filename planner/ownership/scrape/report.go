@@ -15,6 +15,7 @@ type PodReport struct {
 	Err       string                  `json:"err,omitempty"`      // why it did not answer; empty: it answered
 	SampledAt time.Time               `json:"sampledAt,omitzero"` // when that was so
 	Servers   map[string]ServerReport `json:"servers,omitempty"`  // by server URL, normalised
+	Quoted    bool                    `json:"quoted,omitempty"`   // Prometheus said it in the pod's place
 	Unplaced  int                     `json:"unplaced,omitempty"` // Applications whose destination Argo CD cannot find; every pod shows them
 }
 
