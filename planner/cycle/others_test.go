@@ -392,12 +392,14 @@ func TestWhatReplicasMayDieOfIsFailedOverByTheBudget(t *testing.T) {
 	for name, test := range map[string]struct {
 		after time.Duration // of the first failover
 		wait  bool
+		all   bool // fall ill soon after it, and are well again
 	}{
-		"within the hour":      {40 * time.Minute, true},
-		"after two hours":      {2 * time.Hour, false},
-		"just before a day":    {23 * time.Hour, false},
-		"as a day is over":     {24 * time.Hour, false},
-		"after a day and more": {30 * time.Hour, false},
+		"within the hour":              {40 * time.Minute, true, false},
+		"after two hours":              {2 * time.Hour, false, false},
+		"the whole fleet was ill, too": {2 * time.Hour, false, true},
+		"just before a day":            {23 * time.Hour, false, false},
+		"as a day is over":             {24 * time.Hour, false, false},
+		"after a day and more":         {30 * time.Hour, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, slices.Repeat([]float64{10}, 24)...)
@@ -411,7 +413,13 @@ func TestWhatReplicasMayDieOfIsFailedOverByTheBudget(t *testing.T) {
 			w.down[2] = true
 			w.until(t, "replica 2 is empty", 30*time.Minute, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
 			clear(w.down)
-			for end := w.in.Now.Add(test.after); w.in.Now.Before(end); {
+			end := w.in.Now.Add(test.after)
+			for test.all && w.in.Now.Before(end.Add(20*time.Minute-test.after)) {
+				w.down[0], w.down[1], w.down[2] = true, true, true
+				w.step(time.Minute)
+			}
+			clear(w.down)
+			for w.in.Now.Before(end) {
 				w.step(time.Minute)
 			}
 			came := slices.DeleteFunc(w.on(0), func(name string) bool { return !slices.Contains(left, name) })

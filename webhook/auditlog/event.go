@@ -35,7 +35,7 @@ type user struct {
 	Extra    map[string][]string `json:"extra"` // said by who authenticated it
 }
 
-// ofAPod reports whether the token was one that a kubelet gave to a pod, and not one that a person asked for.
+// ofAPod reports whether the token was one of a pod: the kubelet's, or one that somebody had bound to the pod, which makesToken tells of.
 func (u user) ofAPod() bool { return len(u.Extra["authentication.kubernetes.io/pod-name"]) > 0 }
 
 type objectRef struct {

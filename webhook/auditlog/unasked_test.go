@@ -106,6 +106,19 @@ func TestAPlannersUpkeepIsNotShown(t *testing.T) {
 	}
 }
 
+// TestATokenOfARenamedPlannerIsShown, whatever its account is called.
+func TestATokenOfARenamedPlannerIsShown(t *testing.T) {
+	line := secretWrite(t, map[string]any{"verb": "create", "annotations": nil, "user": map[string]any{"username": "alice"}, "objectRef": object("", "serviceaccounts", "token", "my-planner")})
+	var got []string
+	err := NewLog(Options{Namespaces: []string{"argocd"}, Planners: []string{"system:serviceaccount:argocd:my-planner"}}).Read("a", bytes.NewReader(append(line, '\n')), func(w Write) error {
+		got = append(got, w.User+" "+w.Kind+"/"+w.Name)
+		return nil
+	})
+	if diff := cmp.Diff([]string{"alice serviceaccount/my-planner"}, got); diff != "" || err != nil {
+		t.Errorf("%v shown (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestAStatusThatOthersWriteIsShown: whoever writes a workload's status may opt it out, and no webhook is asked.
 func TestAStatusThatOthersWriteIsShown(t *testing.T) {
 	const workload, controller = "argocd-application-controller", "system:serviceaccount:kube-system:statefulset-controller"

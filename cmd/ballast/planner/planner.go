@@ -259,7 +259,7 @@ func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) 
 		return err
 	}
 	want := a.config.Current().Target
-	if a.target, a.found, err = workload.FindTarget(ctx, workloads{c, want, of}, want, of); err != nil {
+	if a.target, a.found, err = workload.FindTarget(ctx, workload.Few(c, want, of), want, of); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -270,11 +269,8 @@ func missing(ctx context.Context, c client.Client, want plan.Target, found error
 	if want.Name == "" {
 		return workload.IsMissing(found)
 	}
-	var object client.Object = &appsv1.StatefulSet{}
-	if want.Kind == plan.Deployment {
-		object = &appsv1.Deployment{}
-	}
-	return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: want.Name}, object))
+	gone, _ := workload.IsGone(ctx, c, want)
+	return gone
 }
 
 // vanished reports whether the workload whose rollout goes on is not there any more: that rollout comes to no end.

@@ -111,13 +111,17 @@ func (w *watcher) look(ctx context.Context) (*look, error) {
 // controller is the application-controller: the one that was found before as long as it is there, whatever somebody puts beside it or takes
 // off it, and else the one that bears Argo CD's labels.
 func (w *watcher) controller(ctx context.Context) (plan.Target, discover.Workload, error) {
-	asked := plan.Target{Namespace: w.namespace}
 	if w.found != nil {
-		if target, found, err := workload.FindTarget(ctx, w.reader, asked, w.found); err == nil {
-			return target, found, nil
+		gone, err := workload.IsGone(ctx, w.reader, w.found.Target)
+		if err != nil {
+			return plan.Target{}, discover.Workload{}, err
+		}
+		if gone {
+			w.found = nil
 		}
 	}
-	target, found, err := workload.FindTarget(ctx, w.reader, asked, nil)
+	asked := plan.Target{Namespace: w.namespace}
+	target, found, err := workload.FindTarget(ctx, workload.Few(w.reader, asked, w.found), asked, w.found)
 	if err == nil {
 		w.found = &plan.Plan{Target: target}
 	}

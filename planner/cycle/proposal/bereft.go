@@ -5,7 +5,6 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/snapshot"
-	"ballast/planner/cycle/standing"
 )
 
 // noOwner is why the waves of what a person asked for end where they may.
@@ -49,7 +48,7 @@ func bereft(s *snapshot.Snapshot) *Proposed {
 		return nil
 	}
 	for _, replica := range s.Replicas.Unwell() {
-		if standing.Works(s.In.Observed.Pods, replica) {
+		if works(s, replica) {
 			continue
 		}
 		for name, row := range s.Next.Clusters {

@@ -89,6 +89,12 @@ func pinnedBack(s *snapshot.Snapshot, unwell []int) map[string]bool {
 	return parted
 }
 
+// works reports whether a replica has its clusters, or had them until a moment ago and may have them again.
+func works(s *snapshot.Snapshot, replica int) bool {
+	return standing.Works(s.In.Observed.Pods, replica) ||
+		s.Changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
+}
+
 func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	again := map[string]bool{}
 	for name, at := range s.Changes.Suspect {
@@ -96,7 +102,7 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	}
 	working := map[int]bool{}
 	for _, replica := range unwell {
-		working[replica] = standing.Works(s.In.Observed.Pods, replica) || s.Changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
+		working[replica] = works(s, replica)
 	}
 	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.Shut(),
 		MaxClusters: s.MostClusters(), Budget: snapshot.BudgetOf(s, change.Drain).Left,

@@ -193,7 +193,9 @@ func (w *Watch) judgeReplicas(g *ground.Ground) {
 	o := failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(w.In.Config.Interval)}
 	w.Out.Replicas, m.Replicas = failover.Judge(seen, o, w.In.Now, before)
 	m.Failover = m.Failover.Still(before, m.Replicas, o, w.In.Now)
-	ledger.Ledger{Draft: w.Draft}.Suspect(w.Out.Replicas.Sick, g.Next)
+	if w.Out.Replicas.Held != failover.WholeFleet { // what all fell ill of was no cluster's doing
+		ledger.Ledger{Draft: w.Draft}.Suspect(w.Out.Replicas.Sick, g.Next)
+	}
 	for _, s := range w.Out.Replicas.Sick {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
 	}

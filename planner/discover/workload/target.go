@@ -14,12 +14,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/discover"
 	"ballast/planner/discover/secrets"
-	"ballast/planner/paged"
 	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
@@ -36,23 +35,29 @@ type found struct {
 // is there. Where a plan is of one that fits, it is that one and no other, whatever somebody puts beside it or in its
 // place.
 func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *plan.Plan) (plan.Target, discover.Workload, error) {
-	all, err := listWorkloads(ctx, r, target, of)
+	all, err := listWorkloads(ctx, r, target)
 	if err != nil {
 		return plan.Target{}, discover.Workload{}, err
 	}
-	fit := slices.DeleteFunc(slices.Clone(all), func(f found) bool { return !fits(f, target) })
-	fit, beside, err := thePlans(of, target, fit, all)
+	fits := slices.DeleteFunc(slices.Clone(all), func(f found) bool {
+		if target.Name != "" {
+			return f.workload.Name != target.Name
+		}
+		l := f.object.GetLabels()
+		return l["app.kubernetes.io/part-of"] != "argocd" || l["app.kubernetes.io/component"] != "application-controller"
+	})
+	fits, beside, err := thePlans(of, target, fits, all)
 	if err != nil {
 		return plan.Target{}, discover.Workload{}, err
 	}
-	if len(fit) != 1 {
-		return plan.Target{}, discover.Workload{}, notOne(target, fit, all)
+	if len(fits) != 1 {
+		return plan.Target{}, discover.Workload{}, notOne(target, fits, all)
 	}
-	w, err := fit[0].read(target.Container, of)
+	w, err := fits[0].read(target.Container, of)
 	if err != nil {
 		return plan.Target{}, discover.Workload{}, err
 	}
-	for _, c := range fit[0].pod.Spec.Containers {
+	for _, c := range fits[0].pod.Spec.Containers {
 		if c.Name != w.Container {
 			continue
 		}
@@ -115,6 +120,16 @@ func IsMissing(err error) bool {
 	return errors.As(err, &none)
 }
 
+// IsGone reports whether there is no such workload any more.
+func IsGone(ctx context.Context, r client.Reader, t plan.Target) (bool, error) {
+	var object client.Object = &appsv1.StatefulSet{}
+	if t.Kind == plan.Deployment {
+		object = &appsv1.Deployment{}
+	}
+	err := r.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, object)
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+}
+
 // mostNames is how many workloads are named to people.
 const mostNames = 10
 
@@ -130,67 +145,27 @@ func workloadNames(fs []found) string {
 	return cmp.Or(strings.Join(ns, ", "), "none")
 }
 
-// listWorkloads lists page by page, and keeps whole what FindTarget may have to read: the workload that a plan is of, and two of those that
-// fit, since one alone is taken. Others of any number and size take no more than their names.
-func listWorkloads(ctx context.Context, r client.Reader, target plan.Target, of *plan.Plan) ([]found, error) {
+func listWorkloads(ctx context.Context, r client.Reader, target plan.Target) ([]found, error) {
 	var all []found
-	whole := 0
-	keep := func(f found) {
-		plans := of != nil && is(f.workload, of.Target)
-		if fits(f, target) {
-			whole++
-		}
-		if !plans && (whole > 2 || !fits(f, target)) {
-			f.object, f.pod = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: signs(f.object)}}, &corev1.PodTemplateSpec{}
-		}
-		all = append(all, f)
-	}
 	if target.Kind != plan.Deployment {
 		var sets appsv1.StatefulSetList
-		err := paged.Each(ctx, r, &sets, func() {
-			for i := range sets.Items {
-				keep(fromStatefulSet(&sets.Items[i]))
-			}
-			sets = appsv1.StatefulSetList{ListMeta: sets.ListMeta}
-		}, client.InNamespace(target.Namespace))
-		if err != nil {
+		if err := r.List(ctx, &sets, client.InNamespace(target.Namespace)); err != nil {
 			return nil, fmt.Errorf("listing StatefulSets in %q: %w", target.Namespace, err)
+		}
+		for i := range sets.Items {
+			all = append(all, fromStatefulSet(&sets.Items[i]))
 		}
 	}
 	if target.Kind != plan.StatefulSet {
 		var deployments appsv1.DeploymentList
-		err := paged.Each(ctx, r, &deployments, func() {
-			for i := range deployments.Items {
-				keep(fromDeployment(&deployments.Items[i]))
-			}
-			deployments = appsv1.DeploymentList{ListMeta: deployments.ListMeta}
-		}, client.InNamespace(target.Namespace))
-		if err != nil {
+		if err := r.List(ctx, &deployments, client.InNamespace(target.Namespace)); err != nil {
 			return nil, fmt.Errorf("listing Deployments in %q: %w", target.Namespace, err)
+		}
+		for i := range deployments.Items {
+			all = append(all, fromDeployment(&deployments.Items[i]))
 		}
 	}
 	return all, nil
-}
-
-// The labels that every installation of Argo CD sets, and their values.
-const (
-	labelPartOf, partOf       = "app.kubernetes.io/part-of", "argocd"
-	labelComponent, component = "app.kubernetes.io/component", "application-controller"
-)
-
-// signs are those of a workload.
-func signs(o client.Object) map[string]string {
-	l := o.GetLabels()
-	return map[string]string{labelPartOf: l[labelPartOf], labelComponent: l[labelComponent]}
-}
-
-// fits reports whether a workload is one of the target's name or, where it has none, bears Argo CD's labels.
-func fits(f found, target plan.Target) bool {
-	if target.Name != "" {
-		return f.workload.Name == target.Name
-	}
-	l := f.object.GetLabels()
-	return l[labelPartOf] == partOf && l[labelComponent] == component
 }
 
 func fromStatefulSet(s *appsv1.StatefulSet) found {

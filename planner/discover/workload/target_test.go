@@ -1,11 +1,7 @@
 package workload
 
 import (
-	"context"
-	"errors"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -372,71 +368,5 @@ func TestAnUpdateThatChangesNothingPlannedWithRunsNoCycle(t *testing.T) {
 		if got := Differ(test.before, test.after); got != test.want {
 			t.Errorf("%s runs a cycle: %t, want %t", name, got, test.want)
 		}
-	}
-}
-
-// pages hands out a namespace's StatefulSets two at a time, as an API server does, and fails where they are not asked for by pages.
-type pages struct {
-	client.Reader
-	sets  []appsv1.StatefulSet
-	asked int
-}
-
-func (p *pages) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	sets, ok := list.(*appsv1.StatefulSetList)
-	if !ok {
-		return nil
-	}
-	var o client.ListOptions
-	o.ApplyOptions(opts)
-	if o.Limit == 0 {
-		return errors.New("all at once")
-	}
-	p.asked++
-	from, _ := strconv.Atoi(o.Continue)
-	to := min(from+2, len(p.sets))
-	sets.Items, sets.Continue = slices.Clone(p.sets[from:to]), ""
-	if to < len(p.sets) {
-		sets.Continue = strconv.Itoa(to)
-	}
-	return nil
-}
-
-// TestOthersWorkloadsTakeOnlyTheirNames: whoever fills the namespace with them must fill nobody's memory.
-func TestOthersWorkloadsTakeOnlyTheirNames(t *testing.T) {
-	own := map[string]string{labelPartOf: partOf, labelComponent: component, "note": "large"}
-	p := &pages{}
-	add := func(name string, l map[string]string) {
-		p.sets = append(p.sets, appsv1.StatefulSet{ObjectMeta: meta(name, l), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: name})}})
-	}
-	add("redis", map[string]string{"note": "large"})
-	for _, name := range []string{"a", "b", "c", "d"} {
-		add(name, own)
-	}
-	whole := func(of *plan.Plan) (names []string) {
-		p.asked = 0
-		all, err := listWorkloads(t.Context(), p, plan.Target{Namespace: "argocd"}, of)
-		if err != nil || len(all) != 5 || p.asked != 3 {
-			t.Fatalf("%d workloads in %d pages, %v; want 5 in 3", len(all), p.asked, err)
-		}
-		for _, f := range all {
-			if (len(f.pod.Spec.Containers) == 1) != (f.object.GetLabels()["note"] == "large") {
-				t.Errorf("%s is kept in part", f.workload.Name)
-			}
-			if len(f.pod.Spec.Containers) == 1 {
-				names = append(names, f.workload.Name)
-			}
-		}
-		return names
-	}
-	if diff := cmp.Diff([]string{"a", "b"}, whole(nil)); diff != "" {
-		t.Errorf("whole without a plan (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"a", "b", "d"}, whole(planOf(plan.StatefulSet, "d"))); diff != "" {
-		t.Errorf("whole beside the plan's (-want +got):\n%s", diff)
-	}
-	_, _, err := FindTarget(t.Context(), p, plan.Target{Namespace: "argocd"}, nil)
-	if want := `finding the application-controller in "argocd": 4 fit: StatefulSet a, StatefulSet b, StatefulSet c, StatefulSet d; set target.kind and target.name`; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
 	}
 }

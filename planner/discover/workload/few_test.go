@@ -1,4 +1,4 @@
-package planner
+package workload
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func TestOfOthersWorkloadsFewAreRead(t *testing.T) {
 				}})
 			var sets appsv1.StatefulSetList
 			var deployments appsv1.DeploymentList
-			w := workloads{c, test.target, test.of}
+			w := few{c, test.target, test.of}
 			for _, list := range []client.ObjectList{&sets, &deployments} {
 				if err := w.List(t.Context(), list, client.InNamespace("argocd")); err != nil {
 					t.Fatal(err)

@@ -1,4 +1,4 @@
-package planner
+package workload
 
 import (
 	"context"
@@ -13,20 +13,23 @@ import (
 	"ballast/planner/plan"
 )
 
-// mostWorkloads is how many workloads of a kind are read to find the application-controller.
-const mostWorkloads = 10
+// mostRead is how many workloads of a kind are read to find the application-controller.
+const mostRead = 10
 
-// workloads reads of a namespace's StatefulSets and Deployments those that may be the target, and where none may be,
+// Few is a reader for FindTarget that asks the API server: a cache has neither pages nor more than it was told to keep.
+func Few(r client.Reader, target plan.Target, of *plan.Plan) client.Reader { return few{r, target, of} }
+
+// few reads of a namespace's StatefulSets and Deployments those that may be the target, and where none may be,
 // some to tell people of. Whoever may create Deployments makes them as large and as many as etcd takes, and all of them
 // at once are more than the planner has room for.
-type workloads struct {
+type few struct {
 	client.Reader
 	target plan.Target
 	of     *plan.Plan
 }
 
 // List implements client.Reader.
-func (w workloads) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (w few) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	switch list := list.(type) {
 	case *appsv1.StatefulSetList:
 		return each(ctx, w, plan.StatefulSet, opts, &list.Items, func(s *appsv1.StatefulSet) client.Object { return s })
@@ -37,7 +40,7 @@ func (w workloads) List(ctx context.Context, list client.ObjectList, opts ...cli
 }
 
 // each reads one by one those of a kind that may be the target.
-func each[T any](ctx context.Context, w workloads, kind string, opts []client.ListOption, into *[]T, object func(*T) client.Object) error {
+func each[T any](ctx context.Context, w few, kind string, opts []client.ListOption, into *[]T, object func(*T) client.Object) error {
 	names, err := w.names(ctx, kind, opts)
 	if err != nil {
 		return err
@@ -57,7 +60,7 @@ func each[T any](ctx context.Context, w workloads, kind string, opts []client.Li
 
 // names are those that have the target's name, or without one Argo CD's labels; of too many the plan's own is among
 // them.
-func (w workloads) names(ctx context.Context, kind string, opts []client.ListOption) ([]string, error) {
+func (w few) names(ctx context.Context, kind string, opts []client.ListOption) ([]string, error) {
 	if w.target.Name != "" {
 		return []string{w.target.Name}, nil
 	}
@@ -79,12 +82,12 @@ func (w workloads) names(ctx context.Context, kind string, opts []client.ListOpt
 	return names, nil
 }
 
-func (w workloads) listed(ctx context.Context, kind, own string, opts []client.ListOption) (names []string, err error) {
+func (w few) listed(ctx context.Context, kind, own string, opts []client.ListOption) (names []string, err error) {
 	var page metav1.PartialObjectMetadataList
 	page.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind + "List"})
 	err = paged.Each(ctx, w.Reader, &page, func() {
 		for _, found := range page.Items {
-			if len(names) < mostWorkloads || found.Name == own {
+			if len(names) < mostRead || found.Name == own {
 				names = append(names, found.Name)
 			}
 		}
