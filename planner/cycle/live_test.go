@@ -30,6 +30,7 @@ type liveWorld struct {
 	mute       map[int]bool    // replicas that are, and do not say what they own
 	doubled    map[string]bool // clusters that replica 0 has, too
 	taken      map[string]bool // clusters that nobody takes up, whatever their Secret says
+	unshown    map[string]bool // clusters whose Applications all give their name, which Argo CD 3.0.0 to 3.0.5 does not show
 	renumbered map[int]int     // pods that started with another number than their names'
 	idle       map[string]bool // clusters without an Application
 	hidden     bool            // no pod can be listed
@@ -88,6 +89,11 @@ func (w *liveWorld) observe() {
 		if holder, up := holders[at]; up && placed && !w.taken[s.Name] {
 			c.Owners, c.Live, c.Cached, c.Holders = []int{at}, []int{at}, []int{at}, []int{holder}
 		}
+		if w.unshown[s.Name] && len(c.Holders) > 0 {
+			o.Reported.Pods[holders[at]].Unplaced++
+			c.Owners, c.Live, c.Holders = nil, nil, nil
+		}
+		c.ByName = w.unshown[s.Name]
 		w.renumber(&c, at, holders)
 		if w.doubled[s.Name] && s.Shard.N != 0 {
 			c.Owners, c.Live, c.Holders = []int{0, s.Shard.N}, []int{0, s.Shard.N}, []int{holders[0], holders[s.Shard.N]}

@@ -71,6 +71,21 @@ func (s Observation) ByName() (more int) {
 	return more
 }
 
+// ByNameAfter is ByName, but where one pod alone answers, of which none can tell: there it is what was known before, and no more than
+// that pod shows.
+func (s Observation) ByNameAfter(before int) int {
+	answered, shown := 0, 0
+	for _, p := range s.Pods {
+		if p.Ready && p.Answered {
+			answered, shown = answered+1, p.Unplaced
+		}
+	}
+	if answered == 1 {
+		return min(before, shown)
+	}
+	return s.ByName()
+}
+
 // ClusterObservation is a cluster in an Observation. Holders indexes the pods that are responsible for one of its Applications;
 // Owners are their replicas, Live those of them that have read the cluster and are connected to it, Cached all replicas
 // that show its gauges; each sorted, none twice.
@@ -81,7 +96,26 @@ type ClusterObservation struct {
 	Live    []int  `json:"live,omitempty"`
 	Cached  []int  `json:"cached,omitempty"`
 	Holders []int  `json:"holders,omitempty"`
-	Apps    int    `json:"apps"` // Applications that there are, or Unknown
+	Apps    int    `json:"apps"`             // Applications that there are, or Unknown
+	ByName  bool   `json:"byName,omitempty"` // it has Applications, and each gives its name, none its server
+}
+
+// Unshown reports whether Argo CD 3.0.0 to 3.0.5 would show nobody as a cluster's owner though it may have one: all its Applications
+// give its name, which those versions show with an empty dest_server, and a pod that answers keeps its cache. One that no pod keeps a
+// cache of has no owner in any version.
+func (c ClusterObservation) Unshown() bool {
+	return c.ByName && len(c.Holders) == 0 && len(c.Cached) > 0
+}
+
+// TellByName notes which clusters have Applications of which none gives the server; byServer is the number of those that do, and
+// where that is Unknown or not said, nothing is noted.
+func (s Observation) TellByName(byServer Applications) {
+	for name, c := range s.Clusters {
+		n, said := byServer[c.Server]
+		if c.ByName = said && n == 0 && c.Apps > 0; c.ByName {
+			s.Clusters[name] = c
+		}
+	}
 }
 
 // Join puts the reports beside the fleet, by cluster Secret name. Clusters with one server URL cannot be told apart,

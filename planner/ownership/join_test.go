@@ -164,6 +164,58 @@ func TestApplicationsByNameAreTold(t *testing.T) {
 	}
 }
 
+// TestOnePodAloneIsTakenForWhatWasKnown of Applications by name, as far as it shows as many.
+func TestOnePodAloneIsTakenForWhatWasKnown(t *testing.T) {
+	pod := func(answered bool, unplaced int) PodObservation {
+		return PodObservation{Ready: true, Answered: answered, Unplaced: unplaced}
+	}
+	for name, test := range map[string]struct {
+		pods   []PodObservation
+		before int
+		want   int
+	}{
+		"nobody looked":       {nil, 9, 0},
+		"two":                 {[]PodObservation{pod(true, 12), pod(true, 5)}, 30, 7},
+		"one, as before":      {[]PodObservation{pod(true, 12), pod(false, 0)}, 9, 9},
+		"one, of fewer":       {[]PodObservation{pod(true, 4), pod(false, 0)}, 9, 4},
+		"one, of none":        {[]PodObservation{pod(true, 0)}, 9, 0},
+		"one, never known":    {[]PodObservation{pod(true, 12)}, 0, 0},
+		"nobody that answers": {[]PodObservation{pod(false, 12)}, 9, 0},
+	} {
+		if got := (Observation{Pods: test.pods}).ByNameAfter(test.before); got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
+	}
+}
+
+// TestWhoHasApplicationsByNameAlone: no number, or an unknown one, of those that give the server takes a cluster for such a one.
+func TestWhoHasApplicationsByNameAlone(t *testing.T) {
+	const url = "https://a"
+	for name, test := range map[string]struct {
+		seen     ClusterObservation
+		byServer Applications
+		byName   bool
+		unshown  bool
+	}{
+		"all by name":                {ClusterObservation{Apps: 3, Cached: []int{1}}, Applications{url: 0}, true, true},
+		"whose cache nobody keeps":   {ClusterObservation{Apps: 3}, Applications{url: 0}, true, false},
+		"which a pod has":            {ClusterObservation{Apps: 3, Cached: []int{1}, Holders: []int{0}}, Applications{url: 0}, true, false},
+		"one by server":              {ClusterObservation{Apps: 3, Cached: []int{1}}, Applications{url: 1}, false, false},
+		"unknown how many":           {ClusterObservation{Apps: 3, Cached: []int{1}}, Applications{url: Unknown}, false, false},
+		"not said":                   {ClusterObservation{Apps: 3, Cached: []int{1}}, Applications{}, false, false},
+		"nobody could read them":     {ClusterObservation{Apps: 3, Cached: []int{1}}, nil, false, false},
+		"none at all":                {ClusterObservation{Apps: 0, Cached: []int{1}}, Applications{url: 0}, false, false},
+		"unknown how many there are": {ClusterObservation{Apps: Unknown, Cached: []int{1}}, Applications{url: 0}, false, false},
+	} {
+		test.seen.Server = url
+		o := Observation{Clusters: map[string]ClusterObservation{"prod": test.seen}}
+		o.TellByName(test.byServer)
+		if got := o.Clusters["prod"]; got.ByName != test.byName || got.Unshown() != test.unshown {
+			t.Errorf("%s: by name %t, unshown %t, want %t and %t", name, got.ByName, got.Unshown(), test.byName, test.unshown)
+		}
+	}
+}
+
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func running(name string) podlist.Controller {

@@ -84,19 +84,25 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 // newObserver asks the application-controllers' pods for what they own.
 func (a *plannerApp) newObserver(n *nudge.Nudger) *gather.Observer {
 	return &gather.Observer{Reader: a.reader, Scrape: scrape.NewScraper(scrape.Options{}), Clock: clock.RealClock{},
-		Count: func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
-			destinations := make([]nudge.Destination, len(fleet.Clusters))
-			for i, c := range fleet.Clusters {
-				destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Called()}
-			}
-			count, at, err := n.Count(ctx, namespace, destinations, age)
-			var forbidden *nudge.ForbiddenError
-			if errors.As(err, &forbidden) {
-				return nil, at, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, "+
-					"and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
-			}
-			return count, at, err
-		}}
+		Count:    counting(n, discover.Cluster.Called),
+		ByServer: counting(n, func(discover.Cluster) string { return "" })}
+}
+
+// counting counts the Applications of each cluster by its server and that name.
+func counting(n *nudge.Nudger, called func(discover.Cluster) string) gather.Count {
+	return func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
+		destinations := make([]nudge.Destination, len(fleet.Clusters))
+		for i, c := range fleet.Clusters {
+			destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: called(c)}
+		}
+		count, at, err := n.Count(ctx, namespace, destinations, age)
+		var forbidden *nudge.ForbiddenError
+		if errors.As(err, &forbidden) {
+			return nil, at, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, "+
+				"and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
+		}
+		return count, at, err
+	}
 }
 
 // newProber is the client of the probe: its warnings say how a probe came to the webhook.

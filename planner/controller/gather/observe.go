@@ -27,13 +27,19 @@ import (
 
 // Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be
 // reached: a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how
-// many Applications each server has, by a listing of at most that age, and when that was so.
+// many Applications each server has, by a listing of at most that age, and when that was so; ByServer, which may be nil, how many of
+// them give the server and not the cluster's name.
 type Observer struct {
 	Reader client.Reader
 	Scrape *scrape.Scraper
-	Count  func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error)
+	Count  Count
 	Clock  clock.PassiveClock
+
+	ByServer Count
 }
+
+// Count is how many Applications each server of a fleet has, by a listing of at most that age, and when that was so.
+type Count func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error)
 
 // Observe looks at the pods of a workload, and answers what it makes of that and what each said. It
 // never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move. Without a Fetcher
@@ -84,9 +90,18 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []scr
 		}
 		reported = ownership.Join(reports, fleet, applications)
 		if reported.Counted = at; !reported.Misses() {
-			break
+			return reported, nil
 		}
 	}
+	empty := func(p ownership.PodObservation) bool { return p.Answered && p.Unplaced > 0 }
+	if o.ByServer == nil || !slices.ContainsFunc(reported.Pods, empty) {
+		return reported, nil
+	}
+	byServer, _, err := o.ByServer(ctx, namespace, fleet, ownership.OrphanedAfter)
+	if err != nil {
+		return reported, err
+	}
+	reported.TellByName(byServer)
 	return reported, nil
 }
 

@@ -82,6 +82,51 @@ func TestWhatNobodyHasIsCountedAnew(t *testing.T) {
 	}
 }
 
+// TestWhoHasApplicationsByNameAloneIsAskedWhereAPodShowsSome without a server, and a cluster seems to be nobody's.
+func TestWhoHasApplicationsByNameAloneIsAskedWhereAPodShowsSome(t *testing.T) {
+	w := newWorld(1)
+	fleet, _, err := discover.Discover(w.in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := errors.New("the API server is away")
+	for name, test := range map[string]struct {
+		shown, unplaced, byServer int // -1: it fails
+		asked, byName             bool
+		err                       error
+	}{
+		"all give the name":       {shown: 0, unplaced: 5, byServer: 0, asked: true, byName: true},
+		"some give the server":    {shown: 0, unplaced: 5, byServer: 1, asked: true},
+		"it has an owner":         {shown: 1, unplaced: 5, byServer: 0},
+		"no pod shows any":        {shown: 0, unplaced: 0, byServer: 0},
+		"they cannot be read now": {shown: 0, unplaced: 5, byServer: -1, asked: true, err: away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := false
+			o := Observer{
+				Count: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
+					return ownership.Applications{server("c000"): 3}, epoch, nil
+				},
+				ByServer: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
+					if asked = true; test.byServer < 0 {
+						return nil, time.Time{}, away
+					}
+					return ownership.Applications{server("c000"): test.byServer}, epoch, nil
+				},
+			}
+			r := scrape.PodReport{SampledAt: epoch, Unplaced: test.unplaced, Servers: map[string]scrape.ServerReport{server("c000"): {Apps: test.shown}}}
+			r.Ready = true
+			reported, err := o.reported(t.Context(), "argocd", []scrape.PodReport{r}, fleet)
+			if got := reported.Clusters["c000"]; got.ByName != test.byName || got.Apps != 3 {
+				t.Errorf("by name %t of %d, want %t of 3", got.ByName, got.Apps, test.byName)
+			}
+			if asked != test.asked || !errors.Is(err, test.err) {
+				t.Errorf("asked %t, error %v, want %t, %v", asked, err, test.asked, test.err)
+			}
+		})
+	}
+}
+
 // answersOnly lets one address answer, as one that owns nothing.
 type answersOnly string
 

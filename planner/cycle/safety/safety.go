@@ -32,7 +32,8 @@ type Watch struct {
 // Look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
 func (w *Watch) Look(g *ground.Ground) {
 	ledger.Ledger{Draft: w.Draft}.Count(g.Beside)
-	w.judgeOwners(g)
+	empty := w.byName()
+	w.judgeOwners(g, empty >= manyByName)
 	w.judgeReplicas(g)
 	w.judgeWaves(g)
 	for _, n := range w.In.Neighbours {
@@ -41,9 +42,9 @@ func (w *Watch) Look(g *ground.Ground) {
 	for _, f := range w.In.Installation {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
 	}
-	if n := w.byName(); n >= manyByName {
+	if empty >= manyByName {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
-			"that name their cluster: their clusters seem to have no load and no owner; upgrade Argo CD to 3.0.6 or later", n)})
+			"that name their cluster: clusters that have no others seem to have no load, and who owns them cannot be told; upgrade Argo CD to 3.0.6 or later", empty)})
 	}
 	if it := w.In.Workload; it.NoText {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "NoText", Message: fmt.Sprintf(
@@ -82,12 +83,14 @@ func (w *Watch) byName() int {
 	if len(w.In.Observed.Reported.Pods) == 0 {
 		return 0
 	}
-	now := w.In.Observed.Reported.ByName()
+	now := w.In.Observed.Reported.ByNameAfter(before)
 	w.Out.Memory.Changes.ByName = now
 	return min(before, now)
 }
 
-func (w *Watch) judgeOwners(g *ground.Ground) {
+// judgeOwners says who has each cluster. Where many Applications have an empty dest_server, a cluster that has no others is none
+// without an owner: nobody can say who its owner is.
+func (w *Watch) judgeOwners(g *ground.Ground, manyEmpty bool) {
 	if len(w.In.Observed.Reported.Pods) == 0 {
 		return // nothing was seen, and nothing is forgotten
 	}
@@ -105,6 +108,11 @@ func (w *Watch) judgeOwners(g *ground.Ground) {
 		now.Astray = nil
 	} else {
 		now, verdict.Astray = now.Stray(w.In.Observed.Reported, verdict.Owned, agreed(g, intended), w.In.Now)
+	}
+	if manyEmpty {
+		verdict.Orphans = slices.DeleteFunc(verdict.Orphans, func(o ownership.Orphan) bool {
+			return w.In.Observed.Reported.Clusters[o.Cluster].Unshown()
+		})
 	}
 	w.Out.Memory.Changes.Ownership, w.Out.Verdict = now, verdict
 	misled := misled(w.Out.Fleet)
