@@ -114,7 +114,8 @@ func TestWhoHasApplicationsByNameAloneIsAskedWhereAPodShowsSome(t *testing.T) {
 					return ownership.Applications{server("c000"): test.byServer}, epoch, nil
 				},
 			}
-			r := scrape.PodReport{SampledAt: epoch, Unplaced: test.unplaced, Servers: map[string]scrape.ServerReport{server("c000"): {Apps: test.shown}}}
+			servers := map[string]scrape.ServerReport{server("c000"): {Apps: test.shown}}
+			r := scrape.PodReport{SampledAt: epoch, Unplaced: test.unplaced, Servers: servers}
 			r.Ready = true
 			reported, err := o.reported(t.Context(), "argocd", []scrape.PodReport{r}, fleet)
 			if got := reported.Clusters["c000"]; got.ByName != test.byName || got.Apps != 3 {

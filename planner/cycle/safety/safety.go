@@ -44,7 +44,7 @@ func (w *Watch) Look(g *ground.Ground) {
 	}
 	if empty >= manyByName {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
-			"that name their cluster: clusters that have no others seem to have no load, and who owns them cannot be told; upgrade Argo CD to 3.0.6 or later", empty)})
+			"that name their cluster: clusters without others seem to have no load, and nobody can tell who owns them; upgrade Argo CD to 3.0.6 or later", empty)})
 	}
 	if it := w.In.Workload; it.NoText {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "NoText", Message: fmt.Sprintf(
