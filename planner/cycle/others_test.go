@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	"ballast/planner/change"
 	"ballast/planner/change/harm"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
@@ -490,9 +491,18 @@ func TestNobodysIdleClustersAreRescuedFirst(t *testing.T) {
 		w.step(time.Minute)
 	}
 	w.in.Memory.Changes.Ledger, w.down[2] = nil, true
-	w.until(t, "the fleet's clusters have left the dead replica", 15*time.Minute, func(outcome.Outcome) bool {
+	counted := 0
+	w.until(t, "the fleet's clusters have left the dead replica", 15*time.Minute, func(out outcome.Outcome) bool {
+		counted += out.Counted[change.Failover]
 		return !slices.ContainsFunc(fleet, func(name string) bool { return w.row(t, name) == 2 })
 	})
+	w.until(t, "the others have left it, too", 3*time.Hour, func(out outcome.Outcome) bool {
+		counted += out.Counted[change.Failover]
+		return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil
+	})
+	if counted != len(fleet) {
+		t.Errorf("%d moves count as failovers, want the fleet's %d: clusters of no use must not spend what a rescue or a rollback needs", counted, len(fleet))
+	}
 }
 
 // TestAFailoverKillsNoneThatReceives: a replica dies some minutes after it has more clusters than it bears. What one left is taken on by

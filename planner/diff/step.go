@@ -41,17 +41,6 @@ type PatchShard struct {
 	Follows bool   `json:"follows,omitempty"`
 }
 
-// rank is the order in which Secrets are written: those of a wave first, and last those that follow another one.
-func (s PatchShard) rank() int {
-	switch {
-	case s.Why == Moved:
-		return 0
-	case !s.Follows:
-		return 1
-	}
-	return 2
-}
-
 // PatchWorkload writes what is set: spec.replicas, the env ARGOCD_CONTROLLER_REPLICAS, the pod template's
 // annotation that makes it restart, and what its container asks for, which restarts it, too.
 type PatchWorkload struct {

@@ -79,7 +79,7 @@ func (a *Result) secrets(v *plan.View, seen observed.State, growing map[int]stri
 		}
 	}
 	// Writes are limited: what somebody turns all the time must not come before what has no owner.
-	slices.SortStableFunc(stamps, func(a, b PatchShard) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(stamps, func(a, b PatchShard) int { return cmp.Compare(rank(v.Plan.Rollout, a), rank(v.Plan.Rollout, b)) })
 	for _, s := range stamps {
 		a.Steps = append(a.Steps, s)
 	}
@@ -100,6 +100,27 @@ func stampLimit(p plan.Plan, seen observed.State) int {
 	return limit
 }
 
+// rank is the order in which Secrets are written: those of a wave first, and last those that follow another one.
+func rank(r *plan.Rollout, s PatchShard) int {
+	switch {
+	case moved(r, s.Secret):
+		return 0
+	case !s.Follows:
+		return 1
+	}
+	return 2
+}
+
+// moved reports whether a wave or the wave's way back moves a cluster.
+func moved(r *plan.Rollout, name string) bool {
+	if r == nil {
+		return false
+	}
+	_, moves := r.Moves[name]
+	_, was := r.Was[name]
+	return moves || was
+}
+
 func whyStamp(p plan.Plan, s observed.Secret, reason plan.Reason) Why {
 	switch {
 	case s.Absent:
@@ -109,11 +130,8 @@ func whyStamp(p plan.Plan, s observed.Secret, reason plan.Reason) Why {
 	case reason == plan.Pinned:
 		return Pinned
 	}
-	if p.Rollout != nil {
-		_, moves := p.Rollout.Moves[s.Name]
-		if _, moved := p.Rollout.Was[s.Name]; moves || moved {
-			return Moved
-		}
+	if moved(p.Rollout, s.Name) {
+		return Moved
 	}
 	return Drifted
 }

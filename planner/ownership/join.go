@@ -35,6 +35,12 @@ func (s Observation) Misses() bool {
 	return false
 }
 
+// Idle reports whether a cluster is known to have no Application, so that nobody waits for its owner.
+func (s Observation) Idle(name string) bool {
+	c, listed := s.Clusters[name]
+	return listed && c.Apps == 0
+}
+
 // Quoted reports whether Prometheus alone says what a replica has.
 func (s Observation) Quoted(replica int) bool {
 	return slices.ContainsFunc(s.Pods, func(p PodObservation) bool { return p.Replica == replica && p.Quoted })

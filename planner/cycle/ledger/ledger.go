@@ -51,8 +51,22 @@ func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 	}
 	if m.Cause == change.Failover {
 		l.noteFailed(maps.Keys(MovedBy(*r)), r.Stage == plan.Reverting)
+		l.enter(m.Cause, ServersOf(beside, l.served(maps.Keys(MovedBy(*r))), p))
+		return
 	}
 	l.enter(cmp.Or(m.Cause, change.Balance), ServersOf(beside, maps.Keys(MovedBy(*r)), p))
+}
+
+// served are those that were there for an hour and have Applications, as far as anybody knows: who may create Secrets must not spend with
+// those of no use what a rescue, a rollback or a drain needs.
+func (l Ledger) served(names iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range names {
+			if l.Out.Memory.Known.Has(name) && !l.In.Observed.Reported.Idle(name) && !yield(name) {
+				return
+			}
+		}
+	}
 }
 
 // FailedOnce is for how long a failover counts against the clusters that it moved.

@@ -37,7 +37,8 @@ func first(s *snapshot.Snapshot) *Proposed {
 	return bereft(s)
 }
 
-// bereft is a failover off a replica that nobody works for. One that failed a short while ago does not count: it would fail again,
+// bereft is a failover off a replica that nobody works for, of a cluster at least that was there for an hour and has Applications as far as
+// anybody knows: who may create Secrets must not keep people from going back. One that failed a short while ago does not count: it would fail again,
 // and keep people from going back.
 func bereft(s *snapshot.Snapshot) *Proposed {
 	if failedLast(s) || !s.May(gate.FailOver) {
@@ -52,7 +53,8 @@ func bereft(s *snapshot.Snapshot) *Proposed {
 			continue
 		}
 		for name, row := range s.Next.Clusters {
-			if row.Replica == replica && p.Want.Rows[name].Replica != replica {
+			served := s.Knows(name) && !s.In.Observed.Reported.Idle(name)
+			if served && row.Replica == replica && p.Want.Rows[name].Replica != replica {
 				return p
 			}
 		}

@@ -155,3 +155,6 @@ func (s *Snapshot) Bins(replicas int) []placement.Bin {
 	}
 	return bins
 }
+
+// Knows reports whether a cluster was there for an hour.
+func (s *Snapshot) Knows(name string) bool { return s.known.Has(name) }

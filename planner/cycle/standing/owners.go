@@ -123,7 +123,7 @@ func OwnShards(in input.Inputs, fleet discover.Fleet) map[int]bool {
 			if owner != c.Explicit.N && c.Explicit.N == fixed {
 				return nil
 			}
-			if owner == c.Explicit.N {
+			if owner == c.Explicit.N && !seen.Quoted(owner) { // Prometheus may still say it of the container before
 				own[owner] = true
 			}
 		}
