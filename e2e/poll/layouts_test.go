@@ -486,7 +486,7 @@ func reports(workload string) []scrape.PodReport {
 	}
 	for i, pod := range controllers(workload) {
 		pod.Memory = 1 << 30
-		want[i].Controller, want[i].SampledAt = pod, now
+		want[i].Controller, want[i].SampledAt, want[i].Quoted = pod, now, true
 	}
 	return want
 }

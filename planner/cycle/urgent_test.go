@@ -138,25 +138,3 @@ func TestAFailoverThatFailedLeavesThePersonsWayBackFree(t *testing.T) {
 		})
 	}
 }
-
-// TestWhatHasNoApplicationKeepsNobodyFromGoingBack: who makes Secrets on a dead replica, one after the other, must not have failovers begun
-// before a rollback for ever.
-func TestWhatHasNoApplicationKeepsNobodyFromGoingBack(t *testing.T) {
-	w := asked(t, func(*liveWorld) {})
-	w.down[2] = true
-	w.until(t, "replica 2 is empty", 2*time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
-	w.idle = map[string]bool{}
-	for i := range 100 {
-		w.idle[fmt.Sprintf("aa%03d", i)] = true
-	}
-	made := 0
-	w.asksBack()
-	w.until(t, "the rollback begins", time.Hour, func(out outcome.Outcome) bool {
-		if w.in.InForce.Rollout == nil && made < len(w.idle) {
-			own := fmt.Sprintf("aa%03d", made)
-			w.add(own, 2)
-			made++
-		}
-		return out.Memory.Changes.Cause == change.Rollback && w.in.InForce.Rollout != nil
-	})
-}
