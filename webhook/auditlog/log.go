@@ -88,9 +88,10 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 // part.
 func (l *Log) concerned(line []byte) bool {
 	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
+	ours := has(plan.Group) || has(`"`+ownPrefix) || l.planners.among(has)
 	token := has(`"serviceaccounts"`) && has(`"token"`)
-	ours := has(plan.Group) || has(`"`+ownPrefix) || token || l.planners.among(has)
-	return ours || has(`"`+verbDelete) || has(`"subresource"`) && (has(`"status"`) || has(`"resize"`))
+	part := has(`"subresource"`) && (has(`"status"`) || has(`"resize"`))
+	return ours || token || part || has(`"`+verbDelete)
 }
 
 // line reads one line. Only one that may concern ballast is decoded.

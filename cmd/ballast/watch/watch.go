@@ -173,7 +173,8 @@ func (o *options) watcher() (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{reader: bounded, clusters: c, namespace: o.cluster.Namespace, clock: cmp.Or[clock.Clock](o.clock, clock.RealClock{}), seen: servers{},
+	w := &watcher{reader: bounded, clusters: c, namespace: o.cluster.Namespace, seen: servers{},
+		clock:   cmp.Or[clock.Clock](o.clock, clock.RealClock{}),
 		selects: selects{asked: asked, installed: o.installed}}
 	how := scrape.Options{}
 	if o.via == viaAPIServer {
