@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -58,6 +59,7 @@ type bed struct {
 	failing  map[string]error           // what a write or read of that object fails with, by "verb name"
 	attempts map[string]int             // by "verb name"
 	meddle   map[string]func(tries int) // what somebody else does just before that, by "verb name"
+	lose     map[string]error           // how an answer is lost that the API server gave, by "verb name"
 	woken    []string                   // clusters whose owner was nudged
 	logged   []string                   // by the loops
 }
@@ -276,7 +278,10 @@ func (b *bed) guarded() client.WithWatch {
 			if meddle := b.meddle["patch "+o.GetName()]; meddle != nil {
 				meddle(b.tried("patch " + o.GetName()))
 			}
-			return c.Patch(ctx, o, p, opts...)
+			if err := c.Patch(ctx, o, p, opts...); err != nil {
+				return err
+			}
+			return b.lost("patch " + o.GetName())
 		},
 	})
 }
@@ -285,6 +290,22 @@ func (b *bed) fail(what string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failing[what] = err
+}
+
+// lost is how that answer is lost, once.
+func (b *bed) lost(what string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.lose[what]
+	delete(b.lose, what)
+	return err
+}
+
+// loses has the answer to the next one lost.
+func (b *bed) loses(what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lose = map[string]error{what: apierrors.NewTimeoutError("the answer was cut", 1)}
 }
 
 func (b *bed) tried(what string) int {

@@ -235,10 +235,13 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.Metrics.PhaseTime.WithLabelValues("store").Observe(l.Clock.Since(storing).Seconds())
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {
-		// What was decided was not written: the vote stands as it was, and nothing moved.
-		l.memory = l.memory.Unwritten(in.Memory)
+		// What was decided was not written, or only the answer was lost: the vote stands as it was, and nothing moved, until that plan is seen.
+		l.memory = l.memory.Unwritten(in.Memory, archive.Undated(out.Next))
 		l.repairs.AddHealed(in.Healed)
 		return result, err
+	}
+	if result == "changed" {
+		l.memory.Changes.Pending = nil // any other that is on its way yet meets a plan that it does not know
 	}
 	l.Metrics.ObserveMoves(out)
 	if written, err = l.answer(ctx, in, out, written); err != nil {

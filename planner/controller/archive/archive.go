@@ -133,7 +133,7 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 		return true
 	}
 	m := in.Memory
-	m.HoldOff = out.Memory.HoldOff
+	m.HoldOff, m.Changes.Pending = out.Memory.HoldOff, out.Memory.PendingOf(in.Memory, Undated(out.Next))
 	a.Unsaved = true
 	if err := a.save(ctx, m); err != nil {
 		a.Log.Error(err, "the hold-off is not saved yet")
@@ -141,34 +141,51 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 	return !a.Unsaved
 }
 
-// SaveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget
-// that knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for
-// nothing, nor does a workload that stands at 0, and a failover not for a history that the API server refuses to have written (a quota of
-// ConfigMaps): this leader counts it all the same.
+// SaveMoves saves what a decision sets before the plan says so, for a leader that dies in between would leave a budget that knows nothing of
+// its moves, and limits that know nothing of its restart. Moves that never came are counted all the same: who waits longer does no harm. A way
+// back waits for nothing, nor does a workload that stands at 0, a decision without moves, and a failover where the API server refuses to have
+// the history written (a quota of ConfigMaps): this leader counts it all the same.
 func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
-	r := out.Next.Rollout
-	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
-	if !begins || len(in.Config.Change.Moves.Rate) == 0 || len(ledger.MovedBy(*r)) == 0 {
+	r, was, m := out.Next.Rollout, in.Memory.Changes, in.Memory
+	begins := r != nil && !r.Since.Equal(was.Counted)
+	sets := begins || !out.Memory.Changes.Restarted.Equal(was.Restarted)
+	back := r != nil && r.Stage == plan.Reverting
+	stopped := in.Workload.Replicas == 0 || in.InForce != nil && in.InForce.Replicas == 0
+	if !out.Changed || !sets || back || stopped {
 		return nil
 	}
-	if r.Stage == plan.Reverting || out.Next.Replicas == 0 {
-		return nil
+	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
+	moves := 0
+	if begins && len(in.Config.Change.Moves.Rate) > 0 {
+		moves = len(ledger.MovedBy(*r))
 	}
-	m := in.Memory
-	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
+	if moves > 0 {
+		m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
+	}
 	a.Unsaved = true
 	err := a.save(ctx, m)
-	if _, denied := apply.Refusal(err); denied && out.Memory.Changes.Cause == change.Failover {
-		a.Log.Error(err, "that clusters move is not saved; they fail over all the same")
+	if err == nil && a.Unsaved {
+		err = store.ErrConflict
+	}
+	_, denied := apply.Refusal(err)
+	switch {
+	case err == nil:
 		return nil
+	case moves > 0 && (!denied || out.Memory.Changes.Cause != change.Failover):
+		return fmt.Errorf("saving that %d clusters move: %w", moves, err)
 	}
-	if err != nil {
-		return fmt.Errorf("saving that %d clusters move: %w", len(ledger.MovedBy(*r)), err)
-	}
-	if a.Unsaved {
-		return fmt.Errorf("saving that %d clusters move: %w", len(ledger.MovedBy(*r)), store.ErrConflict)
-	}
+	a.Log.Error(err, "what a decision limits is not saved before it; it is written all the same", "moves", moves)
 	return nil
+}
+
+// Undated is the digest of a plan whatever its revision: who decides does not know that yet.
+func Undated(p plan.Plan) string {
+	p.Revision = 1 // a plan has one
+	text, err := codec.Encode(p)
+	if err != nil {
+		return "" // it is not written either
+	}
+	return plan.Digest(text)
 }
 
 // save writes the history with the memory.
@@ -296,6 +313,9 @@ func (a *Archive) TakeIn(in *input.Inputs, snapshot store.Snapshot) {
 func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept []store.Record) {
 	doc := snapshot.Document
 	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, newest)
+	if in.InForce != nil && in.Memory.Changes.Pending != nil {
+		in.Memory = in.Memory.Resume(Undated(*in.InForce))
+	}
 	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
 	in.Cordon, in.Tripped, in.Rebase, in.Rollback = doc.Cordon, doc.Tripped, doc.Rebase, RollbackTo(kept, doc.Rollback)
 	if !snapshot.Exists() {

@@ -248,6 +248,7 @@ type Changes struct {
 	TripTold  bool                 `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
 	Replicas  failover.Memory      `json:"replicas,omitzero"`
 	Failover  failover.Last        `json:"failover,omitzero"`
+	Pending   *Pending             `json:"pending,omitempty"` // of a plan whose write nobody knows the end of
 	Ownership ownership.Memory     `json:"ownership,omitzero"`
 	ByName    int                  `json:"byName,omitempty"` // Applications without a dest_server, though they seemed to name a cluster, at the last look
 }

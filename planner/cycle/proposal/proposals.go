@@ -146,6 +146,9 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 		return &Proposed{Done: true, Told: []problem.Problem{{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
 	}
 	replicas := r.Plan.Replicas
+	if least := s.In.Config.Partition.MinReplicas; least != nil {
+		replicas = max(replicas, *least)
+	}
 	if s.Next.FreeReplicas {
 		replicas = s.Next.Replicas
 	}

@@ -240,7 +240,7 @@ func (l *Life) cycle() {
 	l.memory, l.Last = out.Memory, out
 	l.looked = observed.State{Pods: in.Observed.Pods, Owned: out.Verdict.Owned, OwnersKnown: in.Observed.Reported.Asked, Looked: in.Now}
 	if out.Changed && l.loses() { // as the controller does: the vote stands as it was, and nothing moved
-		l.memory = l.memory.Unwritten(in.Memory)
+		l.memory = l.memory.Unwritten(in.Memory, "")
 		l.Counts["plans lost"]++
 		return
 	}

@@ -1,0 +1,48 @@
+package controller_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/controller"
+	"ballast/planner/plan"
+)
+
+// TestAPlanWhoseAnswerWasLostLimits: the API server stores a plan by which rollout.x0y stops every replica, and its answer is lost, or the
+// leader dies with it. Whoever goes on must know that the fleet restarted, else it may do so again within change.restarts.every.
+func TestAPlanWhoseAnswerWasLostLimits(t *testing.T) {
+	for name, goOn := range map[string]func(b *bed, l *controller.Loop, end func()){
+		"the leader lives on":  func(b *bed, l *controller.Loop, _ func()) { b.cycles(l, 1) },
+		"the next one goes on": func(b *bed, _ *controller.Loop, end func()) { end(); b.start() },
+		"a person wrote meanwhile": func(b *bed, l *controller.Loop, _ func()) {
+			b.edit(func(cm *corev1.ConfigMap) { annotate(cm, "example.org/x", "y") })
+			b.cycles(l, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1)
+			b.config.Rollout.Live, b.config.Rollout.Default = nil, nil
+			b.config.Rollout.X0Y = &config.X0YRollout{}
+			l, end := b.start()
+			b.cycles(l, 2)
+			b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c000: 3\n" })
+			b.loses("patch ballast-plan")
+			b.cycles(l, 1)
+			decided := b.plan().Rollout
+			if decided == nil || decided.Replicas != 4 {
+				t.Fatalf("the rollout that was stored is %+v", decided)
+			}
+			goOn(b, l, end)
+			m := b.saved().Changes
+			if at := decided.Since; !m.Restarted.Equal(at) || m.Cause != change.Pin || m.Why == "" {
+				t.Errorf("remembered: a restart at %s, for %q (%q); want at %s, for %q", m.Restarted, m.Cause, m.Why, at, change.Pin)
+			}
+			if m.Pending != nil {
+				t.Errorf("it is pending yet: %+v", m.Pending)
+			}
+		})
+	}
+}
