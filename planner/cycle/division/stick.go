@@ -11,6 +11,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/partition/sticky/draft"
 	"ballast/planner/plan"
 )
 
@@ -136,16 +137,16 @@ func (d *Division) count(m sticky.Move, empty bool) {
 	case m.From == partition.Free:
 	case m.Must():
 		d.Musts++
-		if m.Why == sticky.Starved {
+		if m.Why == draft.Starved {
 			d.Starved++
 		}
-	case m.Why == sticky.Filled:
+	case m.Why == draft.Filled:
 		o, saves := d.Offers[m.Sake], m.Load
 		if !empty {
 			saves /= dipped
 		}
 		d.Offers[m.Sake] = evaluate.Offer{Saves: o.Saves + saves, Costs: o.Costs + m.Load}
-	case m.Why != sticky.Drained:
+	case m.Why != draft.Drained:
 		o := d.Offers[m.Sake]
 		o.Costs += m.Load
 		d.Offers[m.Sake] = o
