@@ -14,6 +14,7 @@ import (
 	"ballast/cmd/ballast/web"
 	"ballast/planner/page"
 	"ballast/planner/page/sample"
+	"ballast/planner/page/view"
 	"ballast/planner/replay"
 	"ballast/planner/replay/picture"
 )
@@ -42,7 +43,7 @@ func run(clusters int, address, file string, report bool) error {
 		return os.WriteFile(file, text, 0o600)
 	}
 	if file != "" {
-		text, err := page.Alone(page.Of(fleet))
+		text, err := view.Alone(page.Of(fleet))
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle/belief"
 	"ballast/planner/cycle/discovery"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/election"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
@@ -225,7 +226,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 func (c *cycle) finish(a *adopt.Adoption) {
 	c.Notes = append(a.Notes, c.Notes...)
 	adopt.SayArrivals(a.Ground)
-	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target, division.Capacity(a.Ground), c.Out.Loads)
+	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target, bounds.Capacity(a.Ground), c.Out.Loads)
 	c.noteFull(a.Next.Full)
 	c.Out.Next = a.Next
 	c.Out.Changed = c.In.InForce == nil || c.redated || !a.Next.SameEnforced(*c.In.InForce)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
@@ -132,7 +132,7 @@ func (w *liveWorld) counted() map[int]int {
 
 // brims reports whether one more cluster of the mean takes a replica above the capacity, as the last cycle saw it.
 func (w *liveWorld) brims(replica int) bool {
-	capacity := division.Capacity(&ground.Ground{In: w.in})
+	capacity := bounds.Capacity(&ground.Ground{In: w.in})
 	var sum, n, carries plan.Load
 	for _, load := range w.last.Loads {
 		if load > 0 {

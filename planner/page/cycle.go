@@ -10,6 +10,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/preview"
 	"ballast/planner/page/chart"
+	"ballast/planner/page/view"
 	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -18,9 +19,10 @@ import (
 
 // OfCycle makes the content of a page that says what a cycle would do: replicas as they are and as they would be, what
 // moves, and what keeps it. Names are what people call the alternatives.
-func OfCycle(in input.Inputs, out cycle.Outcome, names map[string]string) View {
+func OfCycle(in input.Inputs, out cycle.Outcome, names map[string]string) view.View {
 	w := in.Workload
-	v := View{Title: wording.Name(w.Namespace+"/"+w.Name) + ": what ballast would do", Mode: wording.Name(string(in.Config.Mode)), AsOf: wording.Moment(in.Now),
+	v := view.View{Title: wording.Name(w.Namespace+"/"+w.Name) + ": what ballast would do",
+		Mode: wording.Name(string(in.Config.Mode)), AsOf: wording.Moment(in.Now),
 		Facts: cycleFacts(out), Waits: cycleWaits(in, out), Clusters: cycleClusters(out),
 		Foot: []string{"Nothing was changed.", "Of a cluster Secret this page has its name, the cluster's name and its server, and nothing else."}}
 	var capacity plan.Load
@@ -33,7 +35,7 @@ func OfCycle(in input.Inputs, out cycle.Outcome, names map[string]string) View {
 	if c := out.Candidate; c != nil {
 		v.Stacks = append(v.Stacks, chart.DrawStack("then", "What each would carry", cycleColumns(c.Replicas, out, moves, true), capacity, says))
 	} else {
-		v.Notes = []Note{{Warn, "No evidence, no move", "Without believable metrics everything stays as it is."}}
+		v.Notes = []view.Note{{Level: view.Warn, Title: "No evidence, no move", Text: "Without believable metrics everything stays as it is."}}
 	}
 	v.Tables = append(alternatives(in, out, names), sizeTables(out)...)
 	return v
@@ -72,8 +74,8 @@ func cycleColumns(replicas []plan.Replica, out cycle.Outcome, moves map[string]c
 	return columns
 }
 
-func cycleFacts(out cycle.Outcome) []Fact {
-	list := []Fact{{"Clusters", wording.Count(len(out.Fleet.Clusters)), ""}}
+func cycleFacts(out cycle.Outcome) []view.Fact {
+	list := []view.Fact{{Label: "Clusters", Value: wording.Count(len(out.Fleet.Clusters)), Says: ""}}
 	replicas, level, moves := wording.Count(len(out.Now)), ratio(out.Now), 0
 	if c := out.Candidate; c != nil {
 		if len(c.Replicas) != len(out.Now) {
@@ -82,9 +84,11 @@ func cycleFacts(out cycle.Outcome) []Fact {
 		level += " → " + ratio(c.Replicas)
 		moves = len(c.Moves)
 	}
-	list = append(list, Fact{"Replicas", replicas, ""}, Fact{"Fullest over mean", level, "1 is level"}, Fact{"Would move", wording.Count(moves), "clusters"})
+	list = append(list, view.Fact{Label: "Replicas", Value: replicas}, view.Fact{Label: "Fullest over mean", Value: level, Says: "1 is level"},
+		view.Fact{Label: "Would move", Value: wording.Count(moves), Says: "clusters"})
 	if l := out.Line; l != nil {
-		list = append(list, Fact{"Capacity", l.Load.Display(), lineText(status.Line{Load: l.Load, Configured: l.Configured, Since: l.Since})})
+		list = append(list, view.Fact{Label: "Capacity", Value: l.Load.Display(),
+			Says: lineText(status.Line{Load: l.Load, Configured: l.Configured, Since: l.Since})})
 	}
 	return list
 }
@@ -94,10 +98,10 @@ func ratio(replicas []plan.Replica) string {
 }
 
 // cycleWaits are what keeps it from happening, and what the partition could not do.
-func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
-	var list []Wait
-	add := func(l Level, what, why, times string) {
-		list = append(list, Wait{l, wording.Line(what), wording.Line(why), times})
+func cycleWaits(in input.Inputs, out cycle.Outcome) []view.Wait {
+	var list []view.Wait
+	add := func(l view.Level, what, why, times string) {
+		list = append(list, view.Wait{Level: l, What: wording.Line(what), Why: wording.Line(why), Times: times})
 	}
 	said := status.Status{Problems: out.Problems}
 	if out.Sizing != nil {
@@ -107,18 +111,18 @@ func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
 	blocked(said, nil, in.Now, add)
 	if c := out.Candidate; c != nil {
 		if c.Verdict != "" {
-			add(Neutral, "Evaluation", c.Verdict, "")
+			add(view.Neutral, "Evaluation", c.Verdict, "")
 		}
 		if gains := c.Gains(); gains != "" {
-			add(Neutral, "Gains and costs", gains, "")
+			add(view.Neutral, "Gains and costs", gains, "")
 		}
 		for _, lost := range c.Lost {
-			add(Info, "A wish that is not met", lost, "")
+			add(view.Info, "A wish that is not met", lost, "")
 		}
 	}
 	if ahead := preview.Foresee(in, out); ahead != nil {
 		for _, missing := range ahead.Missing {
-			add(Warn, "Rollout "+ahead.Mode+" waits", missing, "")
+			add(view.Warn, "Rollout "+ahead.Mode+" waits", missing, "")
 		}
 	}
 	bySeverity(list)
@@ -126,23 +130,22 @@ func cycleWaits(in input.Inputs, out cycle.Outcome) []Wait {
 }
 
 // bySeverity puts the worst first.
-func bySeverity(list []Wait) {
-	order := []Level{Bad, Warn, Info, Neutral, Good}
-	slices.SortStableFunc(list, func(a, b Wait) int { return slices.Index(order, a.Level) - slices.Index(order, b.Level) })
+func bySeverity(list []view.Wait) {
+	order := []view.Level{view.Bad, view.Warn, view.Info, view.Neutral, view.Good}
+	slices.SortStableFunc(list, func(a, b view.Wait) int { return slices.Index(order, a.Level) - slices.Index(order, b.Level) })
 }
 
-func cycleClusters(out cycle.Outcome) Clusters {
+func cycleClusters(out cycle.Outcome) view.Clusters {
 	at, totals, moves := map[string]int{}, map[string]plan.Load{}, movesOf(out)
 	for _, r := range out.Now {
 		for _, l := range r.LoadIndexes {
 			at[l.Shard.ID], totals[l.Shard.ID] = r.ID, r.TotalLoad
 		}
 	}
-	t := Clusters{Shown: len(out.Fleet.Clusters) > shownRows}
-	found := map[Kind]bool{}
-	for i, c := range out.Fleet.Clusters[:t.bound(len(out.Fleet.Clusters))] {
-		id := c.Shard.ID
-		row := ClusterRow{Name: wording.Name(id), Called: wording.Name(c.Shard.Name), Server: serverOf(c.Shard), At: "-", Load: "-", Share: "-", Later: i >= shownRows}
+	return view.ClustersOf(len(out.Fleet.Clusters), min(len(out.Now), most), func(i int) view.ClusterRow {
+		c, id := out.Fleet.Clusters[i], out.Fleet.Clusters[i].Shard.ID
+		row := view.ClusterRow{Name: wording.Name(id), Called: wording.Name(c.Shard.Name), Server: serverOf(c.Shard),
+			At: "-", Load: "-", Share: "-"}
 		if replica, ok := at[id]; ok && replica != plan.NoReplica {
 			row.At = strconv.Itoa(replica)
 		}
@@ -150,30 +153,18 @@ func cycleClusters(out cycle.Outcome) Clusters {
 			row.Load, row.Share = out.Loads[i].Display(), percent(out.Loads[i], totals[id])
 		}
 		if pin, pinned := out.Pins[id]; pinned {
-			row.Marks = append(row.Marks, Mark{Pinned, fmt.Sprintf("to replica %d", pin)})
+			row.Marks = append(row.Marks, view.Mark{Kind: view.Pinned, Says: fmt.Sprintf("to replica %d", pin)})
 		}
 		if m, moves := moves[id]; moves {
-			row.Marks = append(row.Marks, Mark{Moving, moved(m)})
+			row.Marks = append(row.Marks, view.Mark{Kind: view.Moving, Says: moved(m)})
 		}
-		for _, m := range row.Marks {
-			found[m.Kind] = true
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	for i := range min(len(out.Now), most) {
-		t.At = append(t.At, strconv.Itoa(i))
-	}
-	for _, k := range kinds() {
-		if found[k] {
-			t.Marks = append(t.Marks, string(k))
-		}
-	}
-	return t
+		return row
+	})
 }
 
 // alternatives are what else could be, by the same loads.
-func alternatives(in input.Inputs, out cycle.Outcome, names map[string]string) []Table {
-	t := Table{ID: "alternatives", Title: "By the same loads", Caption: "What else could be, by the same loads", Head: []string{"Who deals", "Replicas", "Fullest over mean", "Moves"}}
+func alternatives(in input.Inputs, out cycle.Outcome, names map[string]string) []view.Table {
+	t := view.Table{ID: "alternatives", Title: "By the same loads", Caption: "What else could be, by the same loads", Head: []string{"Who deals", "Replicas", "Fullest over mean", "Moves"}}
 	for _, a := range cycle.Alternatives(in, out) {
 		called := a.Name
 		if n, ok := names[a.Name]; ok {
@@ -184,15 +175,15 @@ func alternatives(in input.Inputs, out cycle.Outcome, names map[string]string) [
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	return []Table{t}
+	return []view.Table{t}
 }
 
 // sizeTables are the replicas' sizes, where any policy says how large they are.
-func sizeTables(out cycle.Outcome) []Table {
+func sizeTables(out cycle.Outcome) []view.Table {
 	if out.Sizing == nil || len(out.Sizing.Replicas) == 0 {
 		return nil
 	}
-	t := Table{ID: "sizes", Title: "Sizes", Caption: "How large replicas are, and are to be", Head: []string{"Replica", "Held at", "Wanted"}}
+	t := view.Table{ID: "sizes", Title: "Sizes", Caption: "How large replicas are, and are to be", Head: []string{"Replica", "Held at", "Wanted"}}
 	for _, r := range out.Sizing.Replicas {
 		which := strconv.Itoa(r.Replica)
 		if r.Replica == size.All {
@@ -200,5 +191,5 @@ func sizeTables(out cycle.Outcome) []Table {
 		}
 		t.Rows = append(t.Rows, []string{which, sizeText(r.InForce), sizeText(r.Wanted)})
 	}
-	return []Table{t}
+	return []view.Table{t}
 }

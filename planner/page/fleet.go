@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/compare"
 	"ballast/planner/page/chart"
+	"ballast/planner/page/view"
 	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -28,7 +29,7 @@ type known struct {
 	planned, gone,
 	pinned bool
 	move   *cycle.Move
-	faults []Mark
+	faults []view.Mark
 	apart  string
 }
 
@@ -43,9 +44,9 @@ type scene struct {
 }
 
 // Of makes a page's content.
-func Of(f Fleet) View {
+func Of(f Fleet) view.View {
 	s := sceneOf(f)
-	v := View{Title: "No plan", Mode: "No plan", AsOf: wording.Moment(f.Now), Standing: standing(f), Notes: notes(f), Conditions: conditions(f), Waits: waits(s), Decisions: decided(f),
+	v := view.View{Title: "No plan", Mode: "No plan", AsOf: wording.Moment(f.Now), Standing: standing(f), Notes: notes(f), Conditions: conditions(f), Waits: waits(s), Decisions: decided(f),
 		Clusters: clusterTable(s), Foot: foot(f)}
 	if p := f.Document.Plan; p != nil {
 		v.Title = wording.Name(p.Target.Namespace + "/" + p.Target.Name)
@@ -127,8 +128,8 @@ func knownOf(v *plan.View, f Fleet) []known {
 	return list
 }
 
-func faultsOf(said *status.Status) map[string][]Mark {
-	marks := map[string][]Mark{}
+func faultsOf(said *status.Status) map[string][]view.Mark {
+	marks := map[string][]view.Mark{}
 	if said == nil {
 		return marks
 	}
@@ -137,10 +138,11 @@ func faultsOf(said *status.Status) map[string][]Mark {
 		if f.Last != nil {
 			text += fmt.Sprintf("; replica %d had it last", *f.Last)
 		}
-		marks[f.Cluster] = append(marks[f.Cluster], Mark{Orphaned, text})
+		marks[f.Cluster] = append(marks[f.Cluster], view.Mark{Kind: view.Orphaned, Says: text})
 	}
 	for _, f := range said.Doubled {
-		marks[f.Cluster] = append(marks[f.Cluster], Mark{Doubled, fmt.Sprintf("replicas %s have it since %s", joined(f.Owners), wording.Moment(f.Since))})
+		marks[f.Cluster] = append(marks[f.Cluster], view.Mark{Kind: view.Doubled,
+			Says: fmt.Sprintf("replicas %s have it since %s", joined(f.Owners), wording.Moment(f.Since))})
 	}
 	return marks
 }
@@ -154,30 +156,30 @@ func joined(list []int) string {
 }
 
 // marks are what the table says of a cluster.
-func (c known) marks(pins plan.Pins) []Mark {
+func (c known) marks(pins plan.Pins) []view.Mark {
 	list := slices.Clone(c.faults)
 	if c.move != nil {
-		list = append(list, Mark{Moving, moved(*c.move)})
+		list = append(list, view.Mark{Kind: view.Moving, Says: moved(*c.move)})
 	}
 	if pin, ok := pins[c.ID]; ok {
 		text := fmt.Sprintf("to replica %d", pin)
 		if pin != c.at {
 			text += ", which waits"
 		}
-		list = append(list, Mark{Pinned, text})
+		list = append(list, view.Mark{Kind: view.Pinned, Says: text})
 	} else if c.pinned {
-		list = append(list, Mark{Pinned, ""})
+		list = append(list, view.Mark{Kind: view.Pinned, Says: ""})
 	}
 	switch {
 	case c.apart != "":
-		list = append(list, Mark{Apart, wording.Line(c.apart)})
+		list = append(list, view.Mark{Kind: view.Apart, Says: wording.Line(c.apart)})
 	case !c.planned:
-		list = append(list, Mark{Unplanned, "the plan does not have it yet"})
+		list = append(list, view.Mark{Kind: view.Unplanned, Says: "the plan does not have it yet"})
 	case c.gone:
-		list = append(list, Mark{Gone, "its Secret is not there"})
+		list = append(list, view.Mark{Kind: view.Gone, Says: "its Secret is not there"})
 	}
-	slices.SortStableFunc(list, func(a, b Mark) int {
-		return cmp.Compare(slices.Index(kinds(), a.Kind), slices.Index(kinds(), b.Kind))
+	slices.SortStableFunc(list, func(a, b view.Mark) int {
+		return cmp.Compare(slices.Index(view.Kinds(), a.Kind), slices.Index(view.Kinds(), b.Kind))
 	})
 	return list
 }
@@ -229,50 +231,22 @@ func columnsOf(s scene) [][]chart.Item {
 	return columns
 }
 
-// shownRows is how many clusters are shown at once, and mostRows how many a page has at all: whoever may create Secrets makes as many
-// as they like, and each costs the planner that draws it.
-const (
-	shownRows = 100
-	mostRows  = 5000
-)
-
-func clusterTable(s scene) Clusters {
-	t := Clusters{Shown: len(s.clusters) > shownRows}
+func clusterTable(s scene) view.Clusters {
 	totals := make([]plan.Load, s.replicas)
 	for _, c := range s.clusters {
 		if c.at >= 0 && c.at < s.replicas {
 			totals[c.at] = totals[c.at].Plus(c.load)
 		}
 	}
-	found := map[Kind]bool{}
-	for i, c := range s.clusters[:t.bound(len(s.clusters))] {
-		row := ClusterRow{Name: wording.Name(c.ID), Called: wording.Name(c.Name), Server: serverOf(c.Shard), At: "-", Load: c.load.Display(), Share: "-",
-			Marks: c.marks(s.Pins), Later: i >= shownRows}
+	return view.ClustersOf(len(s.clusters), s.replicas, func(i int) view.ClusterRow {
+		c := s.clusters[i]
+		row := view.ClusterRow{Name: wording.Name(c.ID), Called: wording.Name(c.Name), Server: serverOf(c.Shard),
+			At: "-", Load: c.load.Display(), Share: "-", Marks: c.marks(s.Pins)}
 		if c.at >= 0 && c.at < s.replicas {
 			row.At, row.Share = strconv.Itoa(c.at), percent(c.load, totals[c.at])
 		}
-		for _, m := range row.Marks {
-			found[m.Kind] = true
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	for i := range s.replicas {
-		t.At = append(t.At, strconv.Itoa(i))
-	}
-	for _, k := range kinds() {
-		if found[k] {
-			t.Marks = append(t.Marks, string(k))
-		}
-	}
-	return t
-}
-
-// bound is how many of so many clusters get a row, and says that of the others.
-func (t *Clusters) bound(all int) int {
-	if all > mostRows {
-		t.More = fmt.Sprintf("%s more have no row: these are the first %s of %s.", wording.Count(all-mostRows), wording.Count(mostRows), wording.Plural(all, "cluster"))
-	}
-	return min(all, mostRows)
+		return row
+	})
 }
 
 // percent is a share of a whole with one decimal.

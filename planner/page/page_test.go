@@ -26,6 +26,7 @@ import (
 	"ballast/planner/page"
 	"ballast/planner/page/chart"
 	"ballast/planner/page/sample"
+	"ballast/planner/page/view"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/people"
@@ -37,7 +38,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func html24(t testing.TB, f page.Fleet) []byte {
 	t.Helper()
-	text, err := page.HTML(page.Of(f))
+	text, err := view.HTML(page.Of(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +110,11 @@ func TestWhatIsWrongComesFirst(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what waits (-want +got):\n%s", diff)
 	}
-	wait := page.Wait{Level: page.Bad, What: "Cluster " + f.Status.Orphaned[0].Cluster + " has no replica", Why: "replica 1 had it last", Times: "for 1m 35s"}
+	wait := view.Wait{Level: view.Bad, What: "Cluster " + f.Status.Orphaned[0].Cluster + " has no replica", Why: "replica 1 had it last", Times: "for 1m 35s"}
 	if diff := cmp.Diff(wait, v.Waits[1]); diff != "" {
 		t.Errorf("the cluster without a replica (-want +got):\n%s", diff)
 	}
-	if row := v.Replicas.Rows[2]; row.Level != page.Bad || row.State != "replica 2 is unwell: it has no pod" {
+	if row := v.Replicas.Rows[2]; row.Level != view.Bad || row.State != "replica 2 is unwell: it has no pod" {
 		t.Errorf("replica 2 is %+v", row)
 	}
 }
@@ -121,26 +122,26 @@ func TestWhatIsWrongComesFirst(t *testing.T) {
 func TestNotesSayWhatHoldsEverything(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*page.Fleet)
-		want   []page.Note
+		want   []view.Note
 	}{
 		"nothing": {func(*page.Fleet) {}, nil},
 		"broken glass": {func(f *page.Fleet) { f.Document.BreakGlass = true },
-			[]page.Note{{page.Bad, "Enforcement is off", "A person broke the glass: every write passes but one to the plan, and ballast writes nothing of Argo CD's."}}},
+			[]view.Note{{Level: view.Bad, Title: "Enforcement is off", Text: "A person broke the glass: every write passes but one to the plan, and ballast writes nothing of Argo CD's."}}},
 		"tripped": {func(f *page.Fleet) { f.Document.Tripped = "3 pods restarted" },
-			[]page.Note{{page.Bad, "ballast stopped itself", "3 pods restarted. Look into it, then: ballast resume"}}},
+			[]view.Note{{Level: view.Bad, Title: "ballast stopped itself", Text: "3 pods restarted. Look into it, then: ballast resume"}}},
 		"paused": {func(f *page.Fleet) { f.Document.Paused = true },
-			[]page.Note{{page.Warn, "Paused", "Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
+			[]view.Note{{Level: view.Warn, Title: "Paused", Text: "Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
 		"paused by a person": {func(f *page.Fleet) { f.Document.Paused, f.Pause = true, page.Pause{By: "alice", Why: "an upgrade"} },
-			[]page.Note{{page.Warn, "Paused", "alice froze it: an upgrade. Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
+			[]view.Note{{Level: view.Warn, Title: "Paused", Text: "alice froze it: an upgrade. Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
 		"paused by nobody known": {func(f *page.Fleet) { f.Document.Paused, f.Pause = true, page.Pause{Why: "an upgrade"} },
-			[]page.Note{{page.Warn, "Paused", "It was frozen: an upgrade. Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
+			[]view.Note{{Level: view.Warn, Title: "Paused", Text: "It was frozen: an upgrade. Nothing new is decided, and enforcement goes on. It ends by: ballast resume"}}},
 		"no leader": {func(f *page.Fleet) { f.Status.LookedAt = sample.Now.Add(-6 * time.Minute) },
-			[]page.Note{{page.Bad, "No leader looks", "The last look was 6m ago, at 2026-11-20 03:06:40 UTC: see the pods of the planner."}}},
+			[]view.Note{{Level: view.Bad, Title: "No leader looks", Text: "The last look was 6m ago, at 2026-11-20 03:06:40 UTC: see the pods of the planner."}}},
 		"a leader whose clock is ahead": {func(f *page.Fleet) { f.Status.LookedAt = sample.Now.Add(6 * time.Minute) },
-			[]page.Note{{page.Bad, "The leader's clock is ahead", "It looked at 2026-11-20 03:18:40 UTC, which is in 6m by the clock here: nobody can tell how old what it says is. " +
+			[]view.Note{{Level: view.Bad, Title: "The leader's clock is ahead", Text: "It looked at 2026-11-20 03:18:40 UTC, which is in 6m by the clock here: nobody can tell how old what it says is. " +
 				"Set the clocks right."}}},
 		"a plan of others": {func(f *page.Fleet) { f.Document.Plan, f.Document.PlanErr = nil, configmap.ErrDigest },
-			[]page.Note{{page.Bad, "The plan is not in force", configmap.ErrDigest.Error()}}},
+			[]view.Note{{Level: view.Bad, Title: "The plan is not in force", Text: configmap.ErrDigest.Error()}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := sample.Fleet(24)
@@ -162,13 +163,13 @@ func TestEachClusterIsMarked(t *testing.T) {
 	f.Pins = plan.Pins{"a": 0, "c": 1}
 	f.Status.Doubled = []status.Fault{{Cluster: "e", Since: sample.Now, Owners: []int{0, 1}}}
 	v := page.Of(f)
-	want := []page.ClusterRow{
-		{Name: "a", Called: "one", Server: "https://***@a.example", At: "0", Load: "0.3", Share: "100.0%", Marks: []page.Mark{{page.Pinned, "to replica 0"}}},
-		{Name: "b", At: "1", Load: "0.1", Share: "100.0%", Marks: []page.Mark{{page.Moving, "replica 1 to 0"}}},
-		{Name: "c", At: "1", Load: "0", Share: "0.0%", Marks: []page.Mark{{page.Pinned, "to replica 1"}}},
-		{Name: "d", At: "0", Load: "0", Share: "0.0%", Marks: []page.Mark{{page.Gone, "its Secret is not there"}}},
-		{Name: "e", At: "1", Load: "0", Share: "0.0%", Marks: []page.Mark{{page.Doubled, "replicas 0, 1 have it since 2026-11-20 03:12:40 UTC"}}},
-		{Name: "f", At: "-", Load: "0", Share: "-", Marks: []page.Mark{{page.Unplanned, "the plan does not have it yet"}}},
+	want := []view.ClusterRow{
+		{Name: "a", Called: "one", Server: "https://***@a.example", At: "0", Load: "0.3", Share: "100.0%", Marks: []view.Mark{{Kind: view.Pinned, Says: "to replica 0"}}},
+		{Name: "b", At: "1", Load: "0.1", Share: "100.0%", Marks: []view.Mark{{Kind: view.Moving, Says: "replica 1 to 0"}}},
+		{Name: "c", At: "1", Load: "0", Share: "0.0%", Marks: []view.Mark{{Kind: view.Pinned, Says: "to replica 1"}}},
+		{Name: "d", At: "0", Load: "0", Share: "0.0%", Marks: []view.Mark{{Kind: view.Gone, Says: "its Secret is not there"}}},
+		{Name: "e", At: "1", Load: "0", Share: "0.0%", Marks: []view.Mark{{Kind: view.Doubled, Says: "replicas 0, 1 have it since 2026-11-20 03:12:40 UTC"}}},
+		{Name: "f", At: "-", Load: "0", Share: "-", Marks: []view.Mark{{Kind: view.Unplanned, Says: "the plan does not have it yet"}}},
 	}
 	if diff := cmp.Diff(want, v.Clusters.Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -287,13 +288,13 @@ func written(text func() string) page.Fleet {
 
 // checkWritten: whatever others write, the page has the same elements, and no character that hides or acts.
 func checkWritten(t failer, text func() string) {
-	plain, err := page.HTML(page.Of(written(func() string { return "x" })))
+	plain, err := view.HTML(page.Of(written(func() string { return "x" })))
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	view := page.Of(written(text))
-	for name, form := range map[string]func(page.View) ([]byte, error){"served": page.HTML, "alone": page.Alone} {
-		got, err := form(view)
+	content := page.Of(written(text))
+	for name, form := range map[string]func(view.View) ([]byte, error){"served": view.HTML, "alone": view.Alone} {
+		got, err := form(content)
 		if err != nil || !utf8.Valid(got) {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -334,7 +335,7 @@ func FuzzPage(f *testing.F) {
 
 // TestAPageThatStandsAloneLoadsNothing, and lets only its own script run.
 func TestAPageThatStandsAloneLoadsNothing(t *testing.T) {
-	text, err := page.Alone(page.Of(sample.Fleet(24)))
+	text, err := view.Alone(page.Of(sample.Fleet(24)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +344,7 @@ func TestAPageThatStandsAloneLoadsNothing(t *testing.T) {
 			t.Errorf("it has %q", loads)
 		}
 	}
-	for _, a := range page.Assets()[:2] {
+	for _, a := range view.Assets()[:2] {
 		if !bytes.Contains(text, a.Content) {
 			t.Errorf("%s is not in it as it is", a.Path)
 		}
@@ -361,7 +362,7 @@ func TestAPageHasAnEnd(t *testing.T) {
 		if len(v.Clusters.Rows) != 5000 || v.Clusters.More != want {
 			t.Errorf("of %d clusters %d have a row: %q, want %q", clusters, len(v.Clusters.Rows), v.Clusters.More, want)
 		}
-		if text, err := page.HTML(v); err != nil || want != "" && !strings.Contains(string(text), `<p class="quiet">`+want+"</p>") {
+		if text, err := view.HTML(v); err != nil || want != "" && !strings.Contains(string(text), `<p class="quiet">`+want+"</p>") {
 			t.Errorf("of %d clusters the page does not say it: %v", clusters, err)
 		}
 		if got := v.Facts[0]; got.Label != "Clusters" || strings.ReplaceAll(got.Value, ",", "") != fmt.Sprint(clusters) {
@@ -374,7 +375,7 @@ func BenchmarkPage5000(b *testing.B) {
 	f := sample.Fleet(5000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := page.HTML(page.Of(f)); err != nil {
+		if _, err := view.HTML(page.Of(f)); err != nil {
 			b.Fatal(err)
 		}
 	}

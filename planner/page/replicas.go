@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ballast/planner/observed"
+	"ballast/planner/page/view"
 	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/plan/probing"
@@ -17,7 +18,7 @@ import (
 
 func serverOf(s plan.Shard) string { return printable.Server(s.Server) }
 
-func replicaTable(s scene) *Replicas {
+func replicaTable(s scene) *view.Replicas {
 	type sum struct {
 		load             plan.Load
 		clusters, pinned int
@@ -34,10 +35,10 @@ func replicaTable(s scene) *Replicas {
 		}
 	}
 	p := s.Document.Plan
-	t := &Replicas{Sizes: p.Sizes != nil || p.Resources != nil}
+	t := &view.Replicas{Sizes: p.Sizes != nil || p.Resources != nil}
 	for i, r := range sums {
-		row := ReplicaRow{ID: strconv.Itoa(i), Clusters: wording.Count(r.clusters), Load: r.load.Display(), Of: percent(r.load, s.capacity), Pinned: wording.Count(r.pinned),
-			Level: Neutral, State: "no pod is seen", Holds: held(*p, i)}
+		row := view.ReplicaRow{ID: strconv.Itoa(i), Clusters: wording.Count(r.clusters), Load: r.load.Display(), Of: percent(r.load, s.capacity), Pinned: wording.Count(r.pinned),
+			Level: view.Neutral, State: "no pod is seen", Holds: held(*p, i)}
 		podOf(&row, s, i)
 		t.Rows = append(t.Rows, row)
 	}
@@ -45,7 +46,7 @@ func replicaTable(s scene) *Replicas {
 }
 
 // podOf says how the replica's pod is; where a Deployment replaces it, how the one is that came last in the list.
-func podOf(row *ReplicaRow, s scene, replica int) {
+func podOf(row *view.ReplicaRow, s scene, replica int) {
 	for _, pod := range s.Pods {
 		if pod.Replica != replica {
 			continue
@@ -58,15 +59,15 @@ func podOf(row *ReplicaRow, s scene, replica int) {
 	}
 	for _, u := range s.Status.Unwell {
 		if u.Replica == replica {
-			row.State, row.Level = wording.Line(u.Message), Bad
+			row.State, row.Level = wording.Line(u.Message), view.Bad
 		}
 	}
 }
 
-func state(pod observed.Pod, now time.Time) (string, Level) {
-	text, level := "ready", Good
+func state(pod observed.Pod, now time.Time) (string, view.Level) {
+	text, level := "ready", view.Good
 	if !pod.Ready {
-		text, level = "not ready", Warn
+		text, level = "not ready", view.Warn
 	}
 	if pod.Restarts > 0 {
 		text += ", " + wording.Plural(pod.Restarts, "restart")
@@ -75,7 +76,7 @@ func state(pod observed.Pod, now time.Time) (string, Level) {
 		}
 	}
 	if pod.OOMKilled {
-		text, level = text+", killed for its memory", Warn
+		text, level = text+", killed for its memory", view.Warn
 	}
 	if pod.Size != nil && pod.Size.Resize != "" {
 		text += ", resize " + wording.Line(string(pod.Size.Resize))
@@ -144,12 +145,12 @@ func sizeText(r plan.Resources) string {
 }
 
 // byUser is whose writes the webhooks put back or refused, as far as its pods said it; none: no leader heard them.
-func byUser(f Fleet) []Table {
+func byUser(f Fleet) []view.Table {
 	if f.Status == nil || f.Status.PutBack == nil {
 		return nil
 	}
 	p := f.Status.PutBack
-	t := Table{ID: "by-user", Title: "Enforcement by user", Caption: "Whose writes were put back or refused since " + wording.Moment(p.Since),
+	t := view.Table{ID: "by-user", Title: "Enforcement by user", Caption: "Whose writes were put back or refused since " + wording.Moment(p.Since),
 		Head: []string{"User", "Put back", "Refused", "Last"}}
 	if p.Unverified {
 		t.Caption += ", as callers say: whoever reaches the webhook's port may name any user (manifests/components/client-auth ends that)"
@@ -163,5 +164,5 @@ func byUser(f Fleet) []Table {
 	if len(t.Rows) == 0 {
 		t.Rows = [][]string{{"nobody", "0", "0", ""}}
 	}
-	return []Table{t}
+	return []view.Table{t}
 }

@@ -10,42 +10,45 @@ import (
 	"ballast/planner/cycle/resize"
 	"ballast/planner/decisions"
 	"ballast/planner/page/chart"
+	"ballast/planner/page/view"
 	"ballast/planner/page/wording"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 )
 
 // notes are what people have to know before they read on.
-func notes(f Fleet) []Note {
-	var list []Note
-	add := func(l Level, title, text string) { list = append(list, Note{l, title, wording.Line(text)}) }
+func notes(f Fleet) []view.Note {
+	var list []view.Note
+	add := func(l view.Level, title, text string) {
+		list = append(list, view.Note{Level: l, Title: title, Text: wording.Line(text)})
+	}
 	d := f.Document
 	switch {
 	case d.Plan == nil && d.PlanErr != nil:
-		add(Bad, "The plan is not in force", d.PlanErr.Error())
+		add(view.Bad, "The plan is not in force", d.PlanErr.Error())
 	case d.Plan == nil:
-		add(Neutral, "There is no plan yet", "The first one takes the fleet as it is.")
+		add(view.Neutral, "There is no plan yet", "The first one takes the fleet as it is.")
 	}
 	if d.BreakGlass {
-		add(Bad, "Enforcement is off", "A person broke the glass: every write passes but one to the plan, and ballast writes nothing of Argo CD's.")
+		add(view.Bad, "Enforcement is off", "A person broke the glass: every write passes but one to the plan, and ballast writes nothing of Argo CD's.")
 	}
 	if d.Tripped != "" {
-		add(Bad, "ballast stopped itself", d.Tripped+". Look into it, then: ballast resume")
+		add(view.Bad, "ballast stopped itself", d.Tripped+". Look into it, then: ballast resume")
 	}
 	if d.Paused {
-		add(Warn, "Paused", f.Pause.says()+"Nothing new is decided, and enforcement goes on. It ends by: ballast resume")
+		add(view.Warn, "Paused", f.Pause.says()+"Nothing new is decided, and enforcement goes on. It ends by: ballast resume")
 	}
 	switch said := f.Status; {
 	case said == nil:
-		add(Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
+		add(view.Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
 	case said.Ahead(f.Now):
-		add(Bad, "The leader's clock is ahead", fmt.Sprintf("It looked at %s, which is in %s by the clock here: "+
+		add(view.Bad, "The leader's clock is ahead", fmt.Sprintf("It looked at %s, which is in %s by the clock here: "+
 			"nobody can tell how old what it says is. Set the clocks right.", wording.Moment(said.LookedAt), wording.Span(said.LookedAt.Sub(f.Now))))
 	case said.Old(f.Now):
-		add(Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
+		add(view.Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
 	}
 	for _, u := range f.Unseen {
-		add(Warn, "Not everything is seen", u)
+		add(view.Warn, "Not everything is seen", u)
 	}
 	return list
 }
@@ -63,37 +66,37 @@ func (p Pause) says() string {
 	return ""
 }
 
-func conditions(f Fleet) []Condition {
+func conditions(f Fleet) []view.Condition {
 	if f.Status == nil {
 		return nil
 	}
-	var list []Condition
+	var list []view.Condition
 	for _, c := range f.Status.Conditions {
-		list = append(list, Condition{Level: levelOf(c), Name: wording.Line(string(c.Type)), State: wording.Line(string(c.Status)), Reason: wording.Line(string(c.Reason)),
+		list = append(list, view.Condition{Level: levelOf(c), Name: wording.Line(string(c.Type)), State: wording.Line(string(c.Status)), Reason: wording.Line(string(c.Reason)),
 			Message: wording.Line(c.Message), Lasted: wording.Lasted(c.LastTransitionTime, f.Now)})
 	}
 	return list
 }
 
 // levelOf says how much a condition asks for people.
-func levelOf(c status.Condition) Level {
+func levelOf(c status.Condition) view.Level {
 	switch {
 	case c.Type == status.Progressing && c.Status == status.True:
-		return Info
+		return view.Info
 	case c.Type == status.Progressing, c.Status == status.Unknown, c.Reason == status.Observing, c.Reason == status.NoPlan:
-		return Neutral
+		return view.Neutral
 	case c.Type == status.Planning && c.Status != status.True:
-		return Warn
+		return view.Warn
 	case (c.Type == status.Degraded) == (c.Status == status.True):
-		return Bad
+		return view.Bad
 	}
-	return Good
+	return view.Good
 }
 
 // facts are the figures of the head.
-func facts(s scene) []Fact {
+func facts(s scene) []view.Fact {
 	p := s.Document.Plan
-	list := []Fact{{"Clusters", wording.Count(len(s.clusters)), ""}}
+	list := []view.Fact{{Label: "Clusters", Value: wording.Count(len(s.clusters)), Says: ""}}
 	if p == nil {
 		return list
 	}
@@ -113,13 +116,14 @@ func facts(s scene) []Fact {
 	if p.Rollout != nil && p.Rollout.Replicas != p.Replicas {
 		replicas += " → " + wording.Count(p.Rollout.Replicas)
 	}
-	list = append(list, Fact{"Replicas", replicas, ""},
-		Fact{"Load", all.Display(), "as of the last decision"},
-		Fact{"Fullest over mean", strconv.FormatFloat(outcome.Imbalance(sums), 'f', 2, 64), "1 is level"})
+	list = append(list, view.Fact{Label: "Replicas", Value: replicas, Says: ""},
+		view.Fact{Label: "Load", Value: all.Display(), Says: "as of the last decision"},
+		view.Fact{Label: "Fullest over mean", Value: strconv.FormatFloat(outcome.Imbalance(sums), 'f', 2, 64), Says: "1 is level"})
 	if s.capacity > 0 {
-		list = append(list, Fact{"Capacity", s.capacity.Display(), s.line})
+		list = append(list, view.Fact{Label: "Capacity", Value: s.capacity.Display(), Says: s.line})
 	}
-	list = append(list, Fact{"Pinned", wording.Count(pinned), "by people"}, Fact{"Moving", wording.Count(moving), "in this wave"})
+	list = append(list, view.Fact{Label: "Pinned", Value: wording.Count(pinned), Says: "by people"},
+		view.Fact{Label: "Moving", Value: wording.Count(moving), Says: "in this wave"})
 	return list
 }
 
@@ -144,13 +148,13 @@ func standing(f Fleet) []string {
 }
 
 // waits are what is wanted and does not happen, and what is wrong, the worst first.
-func waits(s scene) []Wait {
-	var list []Wait
-	add := func(l Level, what, why, times string) {
-		list = append(list, Wait{l, wording.Line(what), wording.Line(why), times})
+func waits(s scene) []view.Wait {
+	var list []view.Wait
+	add := func(l view.Level, what, why, times string) {
+		list = append(list, view.Wait{Level: l, What: wording.Line(what), Why: wording.Line(why), Times: times})
 	}
 	for _, p := range s.Document.PinProblems {
-		add(Warn, "A pin is not read", p.Error(), "")
+		add(view.Warn, "A pin is not read", p.Error(), "")
 	}
 	if said := s.Status; said != nil {
 		faults(*said, s.Now, add)
@@ -162,44 +166,44 @@ func waits(s scene) []Wait {
 }
 
 // faults are replicas and clusters that are not as they should be, and what phases refuse.
-func faults(said status.Status, now time.Time, add func(l Level, what, why, times string)) {
+func faults(said status.Status, now time.Time, add func(l view.Level, what, why, times string)) {
 	for _, u := range said.Unwell {
-		add(Bad, fmt.Sprintf("Replica %d is unwell", u.Replica), u.Message, wording.LastedFor(u.Since, now))
+		add(view.Bad, fmt.Sprintf("Replica %d is unwell", u.Replica), u.Message, wording.LastedFor(u.Since, now))
 	}
 	if said.FailoverHeld != "" {
-		add(Bad, "Nothing fails over", said.FailoverHeld, "")
+		add(view.Bad, "Nothing fails over", said.FailoverHeld, "")
 	}
 	for _, f := range said.Orphaned {
 		why := ""
 		if f.Last != nil {
 			why = fmt.Sprintf("replica %d had it last", *f.Last)
 		}
-		add(Bad, "Cluster "+wording.Name(f.Cluster)+" has no replica", why, wording.LastedFor(f.Since, now))
+		add(view.Bad, "Cluster "+wording.Name(f.Cluster)+" has no replica", why, wording.LastedFor(f.Since, now))
 	}
 	for _, f := range said.Doubled {
-		add(Bad, "Cluster "+wording.Name(f.Cluster)+" has several replicas", "replicas "+joined(f.Owners)+" have it", wording.LastedFor(f.Since, now))
+		add(view.Bad, "Cluster "+wording.Name(f.Cluster)+" has several replicas", "replicas "+joined(f.Owners)+" have it", wording.LastedFor(f.Since, now))
 	}
 	for _, p := range said.Problems {
-		level, what := Info, string(p.Phase)+": "+p.Kind
+		level, what := view.Info, string(p.Phase)+": "+p.Kind
 		if p.Keeps {
-			level, what = Warn, what+" keeps the plan as it is"
+			level, what = view.Warn, what+" keeps the plan as it is"
 		}
 		add(level, what, p.Message, "")
 	}
 	if said.Omitted > 0 {
-		add(Info, wording.Plural(said.Omitted, "more entry"), "They had no room in what the leader says.", "")
+		add(view.Info, wording.Plural(said.Omitted, "more entry"), "They had no room in what the leader says.", "")
 	}
 }
 
 // blocked are sizes that wait, and the rollout under way.
-func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, what, why, times string)) {
+func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l view.Level, what, why, times string)) {
 	if r := said.Rollout; r != nil && p != nil && said.Revision == p.Revision {
-		level, why := Info, r.Waits
+		level, why := view.Info, r.Waits
 		if why == "" {
 			why = "the stage has just begun"
 		}
 		if r.Late {
-			level, why = Warn, why+"; it is past its deadline"
+			level, why = view.Warn, why+"; it is past its deadline"
 		}
 		if r.After > 0 {
 			why += "; then " + wording.Plural(r.After, "cluster") + " more"
@@ -228,22 +232,22 @@ func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, 
 		if b.Until.After(now) {
 			times += ", until " + wording.Moment(b.Until)
 		}
-		add(Warn, what, strings.TrimSuffix(string(b.Reason)+": "+b.Why, ": "), times)
+		add(view.Warn, what, strings.TrimSuffix(string(b.Reason)+": "+b.Why, ": "), times)
 	}
 }
 
 // wanted is what levelling would do, and what keeps it.
-func wanted(said status.Status, now time.Time, add func(l Level, what, why, times string)) {
+func wanted(said status.Status, now time.Time, add func(l view.Level, what, why, times string)) {
 	if said.HeldUntil.After(now) {
-		add(Warn, "Nothing begins", "A rollout failed or went back to an earlier plan.", "until "+wording.Moment(said.HeldUntil))
+		add(view.Warn, "Nothing begins", "A rollout failed or went back to an earlier plan.", "until "+wording.Moment(said.HeldUntil))
 	}
 	if c := said.Candidate; c != nil && c.Moves > 0 {
-		add(Neutral, fmt.Sprintf("Levelling would move %s on %s", wording.Plural(c.Moves, "cluster"), wording.Plural(c.Replicas, "replica")), c.Verdict, "")
+		add(view.Neutral, fmt.Sprintf("Levelling would move %s on %s", wording.Plural(c.Moves, "cluster"), wording.Plural(c.Replicas, "replica")), c.Verdict, "")
 	}
 	if b := said.Budget; b != nil {
-		level, times := Neutral, ""
+		level, times := view.Neutral, ""
 		if b.Left != nil && *b.Left == 0 {
-			level = Info
+			level = view.Info
 			if b.Next.After(now) {
 				times = "more at " + wording.Moment(b.Next)
 			}
@@ -253,10 +257,10 @@ func wanted(said status.Status, now time.Time, add func(l Level, what, why, time
 }
 
 // decided are the plans that are kept, newest first, with what changed from each to the next.
-func decided(f Fleet) []Decision {
-	var list []Decision
+func decided(f Fleet) []view.Decision {
+	var list []view.Decision
 	for i, k := range f.Kept {
-		d := Decision{Revision: strconv.FormatInt(k.Plan.Revision, 10), At: wording.Moment(k.At), Ago: wording.Since(k.At, f.Now), By: wording.Line(k.By), Reason: wording.Line(k.Reason)}
+		d := view.Decision{Revision: strconv.FormatInt(k.Plan.Revision, 10), At: wording.Moment(k.At), Ago: wording.Since(k.At, f.Now), By: wording.Line(k.By), Reason: wording.Line(k.Reason)}
 		c := chart.CarriedBy(k)
 		if i+1 < len(f.Kept) {
 			d.Figures = changes(f.Kept[i+1].Plan, k.Plan)

@@ -25,6 +25,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/page"
+	"ballast/planner/page/view"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
 	"ballast/planner/sharding"
@@ -383,7 +384,7 @@ func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
 
 // writePlanHTML prints a page that stands alone.
 func writePlanHTML(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	text, err := page.Alone(page.OfCycle(in, out, alternativeNames))
+	text, err := view.Alone(page.OfCycle(in, out, alternativeNames))
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"ballast/planner/page"
+	"ballast/planner/page/view"
 	"ballast/planner/printable"
 )
 
@@ -47,7 +48,7 @@ type Options struct {
 // handler answers with the page and with what it loads.
 type handler struct {
 	Options
-	assets map[string]page.Asset
+	assets map[string]view.Asset
 	flight singleflight.Group
 	kept   atomic.Pointer[answer] // nil: none was made yet
 }
@@ -62,8 +63,8 @@ type answer struct {
 
 // Handler serves the page at /, and what it loads beside it.
 func Handler(o Options) http.Handler {
-	h := &handler{Options: o, assets: map[string]page.Asset{}}
-	for _, a := range page.Assets() {
+	h := &handler{Options: o, assets: map[string]view.Asset{}}
+	for _, a := range view.Assets() {
 		h.assets[a.Path] = a
 	}
 	return h
@@ -105,7 +106,7 @@ func (h *handler) askedAs() string {
 // guard sets what a browser is to keep to, whatever is answered.
 func guard(header http.Header) {
 	for name, value := range map[string]string{
-		"Content-Security-Policy":      page.Policy,
+		"Content-Security-Policy":      view.Policy,
 		"X-Content-Type-Options":       "nosniff",
 		"X-Frame-Options":              "DENY",
 		"Referrer-Policy":              "no-referrer",
@@ -213,9 +214,9 @@ func (h *handler) draw(ctx context.Context) (plain []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	view := page.Of(fleet)
-	view.Live = true
-	return page.HTML(view)
+	content := page.Of(fleet)
+	content.Live = true
+	return view.HTML(content)
 }
 
 // unpack writes a page that was packed here; a reader that went away has no use for an error.

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
@@ -127,7 +127,7 @@ func (l layout) place(clusters []int) {
 		return
 	}
 	arrivals := placement.NewArrivals(plan.NewView(l.Next.Clone(), l.Pins))
-	if load := loadOf(l.Ground, division.Capacity(l.Ground), nil); load != nil {
+	if load := loadOf(l.Ground, bounds.Capacity(l.Ground), nil); load != nil {
 		arrivals.FillTo(plan.Load(load.high))
 	}
 	for _, i := range l.leadersFirst(clusters) {

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/resize"
@@ -31,11 +32,11 @@ type counting struct{ *outcome.Draft }
 // those that people did not ask for.
 func Allowed(draft *outcome.Draft, g *ground.Ground, d division.Division, wanted int, due bool) (allowed int) {
 	c := counting{draft}
-	if division.Counted(g, false) {
+	if bounds.Counted(g, false) {
 		c.Out.Memory.Counts.History, c.Out.Memory.Counts.Blocked = change.Past{}, nil
 		return wanted
 	}
-	of := tally{now: min(division.SettledReplicas(g.Next), d.Bounds.MaxReplicas), wanted: wanted, musts: max(division.MustHave(g), g.Held()), due: due,
+	of := tally{now: min(bounds.Settled(g.Next), d.Bounds.MaxReplicas), wanted: wanted, musts: max(bounds.MustHave(g), g.Held()), due: due,
 		over: d.Starved > 0 || c.overloaded(c.Out.Now, d.Bounds.Capacity)}
 	for _, item := range d.Items {
 		of.musts = max(of.musts, item.Replica+1)

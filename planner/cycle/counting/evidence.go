@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
@@ -29,7 +29,7 @@ func (e evidence) weigh(g *ground.Ground) {
 		m.Evidence = memory.Evidence{}
 		return
 	}
-	if configured := division.Capacity(g); configured > 0 {
+	if configured := bounds.Capacity(g); configured > 0 {
 		m.Evidence = memory.Evidence{}
 		e.Out.Line = lineOf(configured, fullest, seen.Fullest)
 		e.Out.Line.Configured = true

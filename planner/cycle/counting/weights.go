@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
@@ -47,14 +48,14 @@ func (w growth) weigh(g *ground.Ground) {
 		return // no configuration is like that
 	}
 	start := w.startOf(g, p.load, intervals)
-	f := weights.Fleet{Replicas: start.Replicas, Capacity: start.Load / float64(start.Replicas), Now: division.SettledReplicas(g.Next), Load: p.load,
+	f := weights.Fleet{Replicas: start.Replicas, Capacity: start.Load / float64(start.Replicas), Now: bounds.Settled(g.Next), Load: p.load,
 		Heaviest: p.heaviest, Min: p.bounds.MinReplicas, Max: p.bounds.MaxReplicas, Hysteresis: countFor, FullestOf: p.fullest, Intervals: intervals}
 	if node := reading.NodeCap(w.In); len(in.Size.All()) > 0 && len(node) > 0 {
 		f.Request = func(replicas int, spare float64) float64 { return w.ofNode(g, p, replicas, spare) }
 	}
 	split := f.Decide()
 	w.Out.Memory.Counts.Start, w.Out.Memory.Counts.Asked = start, split.Replicas
-	g.Weighed = min(max(split.Replicas, division.MustHave(g)), p.bounds.MaxReplicas)
+	g.Weighed = min(max(split.Replicas, bounds.MustHave(g)), p.bounds.MaxReplicas)
 	w.Counts().Weights = &outcome.Weighing{Load: p.load, Start: start, Weight: split.Weight, Replicas: g.Weighed, Fullest: split.Capacity,
 		Horizontal: f.Horizontal(), Fewer: split.Fewer, OverNode: split.OverNode, Why: split.Why,
 		Most: max(split.Capacity, f.Asked()*(1+countFor))}
@@ -83,7 +84,7 @@ func (w growth) startOf(g *ground.Ground, load float64, in weights.Intervals) me
 	if adopted && before.Of == of && before.Load > 0 {
 		return before
 	}
-	start := memory.Start{Replicas: division.SettledReplicas(g.Next), Load: load, Capacity: capacity, Of: of}
+	start := memory.Start{Replicas: bounds.Settled(g.Next), Load: load, Capacity: capacity, Of: of}
 	if asked := m.Counts.Asked; adopted && asked > 0 {
 		start.Replicas = min(start.Replicas, asked)
 	}
@@ -105,7 +106,7 @@ type packing struct {
 }
 
 func (w growth) packings(g *ground.Ground) (*packing, error) {
-	p := &packing{groups: g.Units().All(), bounds: division.Bounds(g), made: map[int]partition.Partition{}}
+	p := &packing{groups: g.Units().All(), bounds: bounds.Of(g), made: map[int]partition.Partition{}}
 	var err error
 	if p.items, err = division.ItemsOf(g, p.groups, w.Out.Loads); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package division asks the partition where clusters go, from what stands or anew, within all rules; and says which of those clash.
+// Package division asks the partition where clusters go, from what stands or anew, within all rules.
 package division
 
 import (
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"ballast/planner/cycle/division/bounds"
+	"ballast/planner/cycle/division/clash"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -23,10 +25,6 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 )
-
-// defaultMinReplicas is how few replicas there may be where nobody said and the fleet had them: one replica's failure
-// must not stop the whole fleet.
-const defaultMinReplicas = 2
 
 // Division is the partition's question and answer: groups as items, and the clusters' replicas that come of it.
 type Division struct {
@@ -57,8 +55,8 @@ type Division struct {
 
 // Divide asks the partition for the best distribution from what stands.
 func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
-	d := Division{groups: g.Units().All(), Bounds: Bounds(g)}
-	err := rulebook{g}.merged(d.Bounds.MaxClusters)
+	d := Division{groups: g.Units().All(), Bounds: bounds.Of(g)}
+	err := clash.Merged(g, d.Bounds.MaxClusters)
 	if err != nil {
 		return Division{}, err
 	}
@@ -68,16 +66,16 @@ func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
 	if now.Replicas > 0 {
 		d.Bounds.Fixed, d.Bounds.MinReplicas, d.limited = now.Replicas, min(d.Bounds.MinReplicas, now.Replicas), true
 	}
-	bounds := d.Bounds // what is derived is no bound that votes must agree on
-	if bounds.Capacity == 0 {
-		bounds.Capacity = g.Capacity
+	within := d.Bounds // what is derived is no bound that votes must agree on
+	if within.Capacity == 0 {
+		within.Capacity = g.Capacity
 	}
-	bounds.Held, bounds.Memory = g.Held(), g.InUse.Most()
-	d.full = bounds.Capacity
+	within.Held, within.Memory = g.Held(), g.InUse.Most()
+	d.full = within.Capacity
 	if g.In.Config.Partition.Sticky != nil {
-		err = d.stick(g, bounds, loads, g.In.Config.Partition.Sticky, now)
+		err = d.stick(g, within, loads, g.In.Config.Partition.Sticky, now)
 	} else {
-		err = d.deal(g, bounds)
+		err = d.deal(g, within)
 	}
 	if err != nil {
 		return Division{}, err
@@ -148,12 +146,8 @@ func (d Division) Allows(g *ground.Ground, c evaluate.Candidate) bool {
 	if c.Replicas < g.Held() || byWaitingPin(g, c) {
 		return false
 	}
-	clusters := make([]int, max(c.Replicas, 1))
-	for k, u := range d.groups {
-		at := d.Items[k].Replica
-		if at < 0 {
-			at = decided(g, u, c)
-		}
+	clusters, of := make([]int, max(c.Replicas, 1)), d.placed(g, c)
+	for k, at := range of {
 		if at >= c.Replicas {
 			return false
 		}
@@ -164,7 +158,18 @@ func (d Division) Allows(g *ground.Ground, c evaluate.Candidate) bool {
 	if most := d.Bounds.MaxClusters; most > 0 && slices.Max(clusters) > most {
 		return false
 	}
-	return d.keepsGroups(g, c) && d.keepsMemory(g, c)
+	return d.keepsGroups(g, c, of) && d.keepsMemory(g, c, of)
+}
+
+// placed is where a candidate of another cycle has each group: where that is pinned now, else where it was decided.
+func (d Division) placed(g *ground.Ground, c evaluate.Candidate) []int {
+	of := make([]int, len(d.groups))
+	for k, u := range d.groups {
+		if of[k] = d.Items[k].Replica; of[k] < 0 {
+			of[k] = decided(g, u, c)
+		}
+	}
+	return of
 }
 
 // byWaitingPin reports whether a candidate has a cluster where a pin says that counted then, and waits now.
@@ -178,33 +183,38 @@ func byWaitingPin(g *ground.Ground, c evaluate.Candidate) bool {
 }
 
 // keepsMemory reports whether a candidate of another cycle has no replica lack more memory than the one of now does.
-func (d Division) keepsMemory(g *ground.Ground, c evaluate.Candidate) bool {
+func (d Division) keepsMemory(g *ground.Ground, c evaluate.Candidate, of []int) bool {
 	if g.InUse == nil {
 		return true
 	}
-	at := make([]int, len(d.groups))
-	for k, u := range d.groups {
-		if at[k] = d.Items[k].Replica; at[k] < 0 {
-			at[k] = decided(g, u, c)
+	return lacks(d.Items, of, c.Replicas, g.InUse.Most()) <= lacks(d.Items, d.Answer.Of, d.Answer.Replicas, g.InUse.Most())
+}
+
+// lacks is the memory that replicas of several items have too little, of all together.
+func lacks(items []partition.Item, of []int, replicas int, room plan.Bytes) (lack plan.Bytes) {
+	bytes, units := make([]plan.Bytes, replicas), make([]int, replicas)
+	for k, r := range of {
+		if r >= 0 && r < replicas {
+			bytes[r], units[r] = bytes[r].Plus(items[k].Memory), units[r]+1
 		}
 	}
-	return lacks(d.Items, at, c.Replicas, g.InUse.Most()) <= lacks(d.Items, d.Answer.Of, d.Answer.Replicas, g.InUse.Most())
+	for r := range bytes {
+		if units[r] > 1 {
+			lack = lack.Plus(max(bytes[r]-room, 0))
+		}
+	}
+	return lack
 }
 
 // keepsGroups reports whether a candidate of another cycle has those together and apart that are to be so now.
-func (d Division) keepsGroups(g *ground.Ground, c evaluate.Candidate) bool {
+func (d Division) keepsGroups(g *ground.Ground, c evaluate.Candidate, of []int) bool {
 	if len(g.Groups) == 0 {
 		return true
 	}
-	at := make([]int, len(d.groups))
 	for k, u := range d.groups {
-		at[k] = d.Items[k].Replica
-		if at[k] < 0 {
-			at[k] = decided(g, u, c)
-		}
 		for _, i := range u.Clusters {
 			cl := g.Fleet.Clusters[i]
-			if to, chosen := c.Of[cl.Shard.ID]; chosen && !cl.Follows && to != at[k] {
+			if to, chosen := c.Of[cl.Shard.ID]; chosen && !cl.Follows && to != of[k] {
 				return false
 			}
 		}
@@ -212,10 +222,10 @@ func (d Division) keepsGroups(g *ground.Ground, c evaluate.Candidate) bool {
 	for _, by := range g.Units().Apart(d.groups, g.Groups) {
 		taken := map[int]bool{}
 		for _, k := range by.Items {
-			if taken[at[k]] {
+			if taken[of[k]] {
 				return false
 			}
-			taken[at[k]] = true
+			taken[of[k]] = true
 		}
 	}
 	return true

@@ -3,14 +3,14 @@ package division
 import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/partition/sticky"
+	"ballast/planner/partition/sticky/draft"
 )
 
 // reasons are what sticky's reasons are called to people. What arrives has no replica that it leaves, and is no move.
-var reasons = map[sticky.Why]outcome.MoveReason{
-	sticky.Gone: outcome.MoveGone, sticky.Pinned: outcome.MovePinned, sticky.Apart: outcome.MoveApart, sticky.Capped: outcome.MoveCapped,
-	sticky.Starved: outcome.MoveStarved, sticky.Overload: outcome.MoveOverload, sticky.MadeRoom: outcome.MoveMadeRoom,
-	sticky.Filled: outcome.MoveFilled, sticky.Drained: outcome.MoveDrained,
+var reasons = map[draft.Why]outcome.MoveReason{
+	draft.Gone: outcome.MoveGone, draft.Pinned: outcome.MovePinned, draft.Apart: outcome.MoveApart, draft.Capped: outcome.MoveCapped,
+	draft.Starved: outcome.MoveStarved, draft.Overload: outcome.MoveOverload, draft.MadeRoom: outcome.MoveMadeRoom,
+	draft.Filled: outcome.MoveFilled, draft.Drained: outcome.MoveDrained,
 }
 
 // Moves are the clusters whose replica differs from their rows, each with its reason.

@@ -5,12 +5,15 @@ import (
 	"slices"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/division/bounds"
+	"ballast/planner/cycle/division/clash"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/partition/sticky/draft"
 	"ballast/planner/plan"
 )
 
@@ -47,10 +50,10 @@ func (d *Division) stick(g *ground.Ground, b partition.Bounds, loads []plan.Load
 		answer, err = sticky.Plan(p, o)
 	}
 	if err != nil {
-		return rulebook{g}.explained(err, p, d.groups)
+		return clash.Explained(g, err, p, d.groups)
 	}
 	if answer, err = d.roomier(g, &p, o, answer); err != nil {
-		return rulebook{g}.explained(err, p, d.groups)
+		return clash.Explained(g, err, p, d.groups)
 	}
 	d.Answer, d.Drain, d.line, d.Low, d.Even = answer.Partition, answer.Drain, answer.High, answer.Low, answer.Even
 	d.Offers, d.Over = map[int]evaluate.Offer{}, answer.Over
@@ -78,12 +81,12 @@ func (d *Division) wantsMore(g *ground.Ground, err error) bool {
 	}
 	closed := func(c constraint.Constraint) bool { return c.Rule == partition.Closed }
 	limited := func(c constraint.Constraint) bool { return c.Rule == partition.FixedReplicas }
-	return !Counted(g, true) && slices.ContainsFunc(found.Set, limited) && !slices.ContainsFunc(found.Set, closed)
+	return !bounds.Counted(g, true) && slices.ContainsFunc(found.Set, limited) && !slices.ContainsFunc(found.Set, closed)
 }
 
 // roomier is with as many replicas more as the memory asks for, where nobody said how many there are.
 func (d *Division) roomier(g *ground.Ground, p *constraint.Question, o sticky.Options, answer sticky.Answer) (sticky.Answer, error) {
-	if g.InUse == nil || d.limited || Counted(g, true) {
+	if g.InUse == nil || d.limited || bounds.Counted(g, true) {
 		return answer, nil
 	}
 	lack := func(of sticky.Answer) plan.Bytes { return lacks(d.Items, of.Of, of.Replicas, g.InUse.Most()) }
@@ -136,16 +139,16 @@ func (d *Division) count(m sticky.Move, empty bool) {
 	case m.From == partition.Free:
 	case m.Must():
 		d.Musts++
-		if m.Why == sticky.Starved {
+		if m.Why == draft.Starved {
 			d.Starved++
 		}
-	case m.Why == sticky.Filled:
+	case m.Why == draft.Filled:
 		o, saves := d.Offers[m.Sake], m.Load
 		if !empty {
 			saves /= dipped
 		}
 		d.Offers[m.Sake] = evaluate.Offer{Saves: o.Saves + saves, Costs: o.Costs + m.Load}
-	case m.Why != sticky.Drained:
+	case m.Why != draft.Drained:
 		o := d.Offers[m.Sake]
 		o.Costs += m.Load
 		d.Offers[m.Sake] = o

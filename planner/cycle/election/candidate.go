@@ -6,6 +6,7 @@ import (
 
 	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/clash"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -25,7 +26,7 @@ func (c *Election) Candidate(s *snapshot.Snapshot) (*evaluate.Candidate, snapsho
 	d, err := parts.partitioned(s)
 	if err != nil {
 		kind := "Refused"
-		if rules := new(division.Clash); errors.As(err, &rules) {
+		if rules := new(clash.Error); errors.As(err, &rules) {
 			kind = "RulesClash"
 		}
 		c.Tell(problem.Problem{Phase: problem.PhasePartition, Kind: kind, Message: err.Error(), Keeps: true})

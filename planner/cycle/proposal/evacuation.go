@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/ledger"
@@ -115,7 +116,7 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 		r.Shut = append(r.Shut, s.Cordoned...)
 	}
 	// as the partition has it
-	r.Capacity = cmp.Or(division.Capacity(s.Ground), s.Capacity)
+	r.Capacity = cmp.Or(bounds.Capacity(s.Ground), s.Capacity)
 	r.Memory, r.Bytes, r.BytesBeside = s.InUse.Most(), s.ByName, make([]plan.Bytes, s.Next.Replicas)
 	optedOut := map[string]bool{} // what stays together with a Secret that nobody may move stays with it
 	of := func(cl discover.Cluster) string { return r.Servers.Of(cl.Shard.ID, "") }

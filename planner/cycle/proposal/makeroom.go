@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/snapshot"
@@ -80,7 +81,7 @@ type relieving struct {
 // newRelieving has each replica carry what stands on it. A replica whose node is full, or that may not grow, receives nothing.
 func newRelieving(s *snapshot.Snapshot) (*relieving, error) {
 	r := &relieving{Snapshot: s, bins: s.Bins(s.Next.Replicas), to: map[string]int{}, policy: placement.Policy{
-		Capacity: cmp.Or(division.Capacity(s.Ground), s.Capacity), MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}}
+		Capacity: cmp.Or(bounds.Capacity(s.Ground), s.Capacity), MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}}
 	groups := s.Units().All()
 	var err error
 	if r.items, err = division.ItemsOf(s.Ground, groups, s.Loads); err != nil {
@@ -151,7 +152,7 @@ func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried pla
 	if placed.To == plan.NoReplica || placed.Crowds || placed.Starves {
 		return false
 	}
-	if division.Capacity(r.Ground) > 0 && !placed.Fits { // beyond what a person says that one carries it is levelled off again
+	if bounds.Capacity(r.Ground) > 0 && !placed.Fits { // beyond what a person says that one carries it is levelled off again
 		return false
 	}
 	b := bins[placed.To]

@@ -9,7 +9,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/counting"
-	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
@@ -159,7 +159,7 @@ func (s sizing) shutSizes(g *ground.Ground) question.Shut {
 
 // overCapacity are the replicas that carry more than a person said that they may.
 func (s sizing) overCapacity(g *ground.Ground) map[int]bool {
-	most := counting.MostLoad(s.Out.Counts, division.Capacity(g))
+	most := counting.MostLoad(s.Out.Counts, bounds.Capacity(g))
 	over := map[int]bool{}
 	for _, r := range s.Out.Now {
 		if most > 0 && r.TotalLoad.Float() > most {

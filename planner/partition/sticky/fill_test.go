@@ -11,6 +11,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/partition/sticky/draft"
 	"ballast/planner/plan"
 )
 
@@ -39,7 +40,7 @@ func TestAReplicaThatWasAddedIsFilled(t *testing.T) {
 					t.Errorf("call %d: %d moves, want %d", call+1, len(a.Moves), want)
 				}
 				for _, m := range a.Moves {
-					if m.Why != sticky.Filled || m.To != 9 || m.Sake != 9 || m.Must() {
+					if m.Why != draft.Filled || m.To != 9 || m.Sake != 9 || m.Must() {
 						t.Errorf("call %d: %+v", call+1, m)
 					}
 				}
@@ -77,10 +78,10 @@ func TestAMoveSaysForWhoseSakeItIs(t *testing.T) {
 		}
 		for _, m := range a.Moves {
 			named := m.Sake != partition.Free
-			if want := slices.Contains([]sticky.Why{sticky.Overload, sticky.MadeRoom, sticky.Filled}, m.Why); named != want {
+			if want := slices.Contains([]draft.Why{draft.Overload, draft.MadeRoom, draft.Filled}, m.Why); named != want {
 				t.Errorf("%+v: a replica is named: %v, want %v", m, named, want)
 			}
-			if diff := cmp.Diff(m.Why == sticky.Drained, !named && !m.Must()); diff != "" {
+			if diff := cmp.Diff(m.Why == draft.Drained, !named && !m.Must()); diff != "" {
 				t.Errorf("%+v (-drained +not a must)\n%s", m, diff)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/fresh"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/partition/sticky/draft"
 	"ballast/planner/plan"
 )
 
@@ -156,10 +157,10 @@ func checkMoves(t *rapid.T, p constraint.Question, o sticky.Options, a *sticky.A
 	for _, m := range a.Moves {
 		told = append(told, m.Item)
 		switch m.Why {
-		case sticky.Overload, sticky.MadeRoom, sticky.Drained:
+		case draft.Overload, draft.MadeRoom, draft.Drained:
 			wished++
 			before[m.Item] = m.From
-			if m.Load == 0 && m.Why == sticky.Overload {
+			if m.Load == 0 && m.Why == draft.Overload {
 				t.Fatalf("%q has no load and was moved for it", m.ID)
 			}
 		case "":
@@ -188,7 +189,7 @@ func gains(p constraint.Question, before []int, a *sticky.Answer) bool {
 	if over(p, before, a.High) > over(p, a.Of, a.High) {
 		return true
 	}
-	return slices.ContainsFunc(a.Moves, func(m sticky.Move) bool { return m.Why == sticky.Drained && m.From == a.Drain.Replica })
+	return slices.ContainsFunc(a.Moves, func(m sticky.Move) bool { return m.Why == draft.Drained && m.From == a.Drain.Replica })
 }
 
 func over(p constraint.Question, of []int, high plan.Load) (sum plan.Load) {
@@ -238,18 +239,18 @@ func checkGain(t *rapid.T) (relieved, filled int) {
 	if a == nil || len(a.Moves) == 0 {
 		return 0, 0
 	}
-	before, why := slices.Clone(a.Of), map[sticky.Why]int{}
+	before, why := slices.Clone(a.Of), map[draft.Why]int{}
 	for _, m := range a.Moves {
 		before[m.Item] = m.From
 		why[m.Why]++
 	}
 	switch len(a.Moves) {
-	case why[sticky.Overload] + why[sticky.MadeRoom] + why[sticky.Drained]:
+	case why[draft.Overload] + why[draft.MadeRoom] + why[draft.Drained]:
 		if !gains(p, before, a) {
 			t.Fatalf("moves without a gain: %+v", a.Moves)
 		}
 		return 1, 0
-	case why[sticky.Filled]:
+	case why[draft.Filled]:
 		if was, is := unlevel(p, before), unlevel(p, a.Of); is >= was {
 			t.Fatalf("filling makes the fleet no more level (%d was %d): %+v", is, was, a.Moves)
 		}

@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"time"
 
-	"ballast/planner/page"
+	"ballast/planner/page/view"
 	"ballast/planner/printable"
 	"ballast/planner/replay"
 )
@@ -16,19 +16,19 @@ const maxText = 500
 // Page is a page that stands alone, by the page's own renderer: the figures, the picture, and what they mean. It loads nothing and
 // runs nothing.
 func Page(title string, reports []replay.Report, notes []string) ([]byte, error) {
-	return page.Alone(View(title, reports, notes))
+	return view.Alone(View(title, reports, notes))
 }
 
 // View is that page's content.
-func View(title string, reports []replay.Report, notes []string) page.View {
-	v := page.View{Report: true, Title: printable.Text(title, maxText), Mode: "replay", Tables: []page.Table{figures(reports)}}
+func View(title string, reports []replay.Report, notes []string) view.View {
+	v := view.View{Report: true, Title: printable.Text(title, maxText), Mode: "replay", Tables: []view.Table{figures(reports)}}
 	if replay.Sized(reports) {
 		v.Tables = append(v.Tables, sizes(reports))
 	}
 	for _, n := range notes {
-		v.Notes = append(v.Notes, page.Note{Level: page.Info, Title: "Note", Text: printable.Text(n, maxText)})
+		v.Notes = append(v.Notes, view.Note{Level: view.Info, Title: "Note", Text: printable.Text(n, maxText)})
 	}
-	v.Drawings = []page.Drawing{{ID: "drawing", Title: "Over time",
+	v.Drawings = []view.Drawing{{ID: "drawing", Title: "Over time",
 		Says: "The same figures over time, a line a configuration. The tables have them as numbers.",
 		SVG:  template.HTML(SVG(title, reports))}} // whose texts are escaped: TestWhateverIsDrawnIsXML
 	for _, c := range replay.Columns()[1:] {
@@ -37,8 +37,8 @@ func View(title string, reports []replay.Report, notes []string) page.View {
 	return v
 }
 
-func figures(reports []replay.Report) page.Table {
-	t := page.Table{ID: "figures", Title: "Figures", Caption: "What each configuration made of the same loads"}
+func figures(reports []replay.Report) view.Table {
+	t := view.Table{ID: "figures", Title: "Figures", Caption: "What each configuration made of the same loads"}
 	for _, c := range replay.Columns() {
 		t.Head = append(t.Head, c.Name)
 	}
@@ -53,8 +53,8 @@ func figures(reports []replay.Report) page.Table {
 }
 
 // sizes is the table of what sizes cost.
-func sizes(reports []replay.Report) page.Table {
-	t := page.Table{ID: "sizes", Title: "Sizes", Caption: "What sizes would have cost, each way of choosing them"}
+func sizes(reports []replay.Report) view.Table {
+	t := view.Table{ID: "sizes", Title: "Sizes", Caption: "What sizes would have cost, each way of choosing them"}
 	for _, c := range replay.SizeColumns() {
 		t.Head = append(t.Head, c.Name)
 	}

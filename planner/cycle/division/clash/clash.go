@@ -1,4 +1,5 @@
-package division
+// Package clash says which of a fleet's rules clash, in words for people.
+package clash
 
 import (
 	"cmp"
@@ -17,9 +18,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// Clash is rules that leave no plan at all: without any one of them the others can be kept, unless unproven says that the
+// Error is rules that leave no plan at all: without any one of them the others can be kept, unless unproven says that the
 // search for that was cut short.
-type Clash struct {
+type Error struct {
 	by       rulebook
 	rules    []rule
 	unproven bool
@@ -34,7 +35,7 @@ type rule struct {
 	number  int
 }
 
-func (c *Clash) Error() string {
+func (c *Error) Error() string {
 	clauses := make([]string, len(c.rules))
 	for i, r := range c.rules {
 		clauses[i] = c.by.worded(r)
@@ -96,9 +97,10 @@ func shrink(rules []rule, clashes func([]rule) bool) []rule {
 	return rules
 }
 
-// merged refuses groups that cannot be together, wherever they are: two pins, more clusters than a replica may have, or two
+// Merged refuses groups that cannot be together, wherever they are: two pins, more clusters than a replica may have, or two
 // of a group that is kept apart.
-func (b rulebook) merged(maxClusters int) error {
+func Merged(g *ground.Ground, maxClusters int) error {
+	b := rulebook{g}
 	if len(b.Units().Links(b.Groups, ground.Whole)) == 0 {
 		return nil
 	}
@@ -130,7 +132,7 @@ func (b rulebook) merged(maxClusters int) error {
 	if !b.mergedClash(rules) {
 		return nil
 	}
-	return &Clash{by: b, rules: shrink(rules, b.mergedClash)}
+	return &Error{by: b, rules: shrink(rules, b.mergedClash)}
 }
 
 // byServer are a unit's clusters, those of one server together.
@@ -199,13 +201,14 @@ func (b rulebook) mergedClash(rules []rule) bool {
 	return false
 }
 
-// explained words what the partition found to clash by its items, and adds the groups without which it would not.
-func (b rulebook) explained(err error, p constraint.Question, units []discover.Unit) error {
+// Explained words what the partition found to clash by its items, and adds the groups without which it would not.
+func Explained(g *ground.Ground, err error, p constraint.Question, units []discover.Unit) error {
 	var found *constraint.Error
 	if !errors.As(err, &found) {
 		return err
 	}
-	c := &Clash{by: b, unproven: found.Unproven}
+	b := rulebook{g}
+	c := &Error{by: b, unproven: found.Unproven}
 	involved := map[int]bool{} // units
 	for _, one := range found.Set {
 		r := rule{what: one.Rule, number: cmp.Or(one.Count, one.Replica)}

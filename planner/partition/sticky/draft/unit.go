@@ -1,4 +1,4 @@
-package sticky
+package draft
 
 import (
 	"math"

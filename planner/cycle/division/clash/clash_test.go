@@ -1,4 +1,4 @@
-package division
+package clash
 
 import (
 	"slices"

@@ -1,4 +1,5 @@
-package division
+// Package bounds says how many replicas there may be: by people, the workload and the rules.
+package bounds
 
 import (
 	"cmp"
@@ -8,8 +9,12 @@ import (
 	"ballast/planner/plan"
 )
 
-// Bounds are those of the partition: people's numbers, the workload's, and what rules leave of them.
-func Bounds(g *ground.Ground) partition.Bounds {
+// defaultMinReplicas is how few replicas there may be where nobody said and the fleet had them: one replica's failure
+// must not stop the whole fleet.
+const defaultMinReplicas = 2
+
+// Of are the bounds of the partition: people's numbers, the workload's, and what rules leave of them.
+func Of(g *ground.Ground) partition.Bounds {
 	p, w := g.In.Config.Partition, g.In.Workload
 	b := partition.Bounds{MaxReplicas: g.Next.MaxReplicas, MaxClusters: g.MostClusters()}
 	b.MinReplicas = min(defaultMinReplicas, g.Next.Replicas)
@@ -76,26 +81,10 @@ func MustHave(g *ground.Ground) (replicas int) {
 	return max(replicas, g.Units().LargestApart())
 }
 
-// SettledReplicas is how many there are once what is under way is done.
-func SettledReplicas(p plan.Plan) int {
+// Settled is how many there are once what is under way is done.
+func Settled(p plan.Plan) int {
 	if p.Rollout != nil {
 		return max(p.Rollout.Replicas, 1)
 	}
 	return max(p.Replicas, 1)
-}
-
-// lacks is the memory that replicas of several items have too little, of all together.
-func lacks(items []partition.Item, of []int, replicas int, room plan.Bytes) (lack plan.Bytes) {
-	bytes, units := make([]plan.Bytes, replicas), make([]int, replicas)
-	for k, r := range of {
-		if r >= 0 && r < replicas {
-			bytes[r], units[r] = bytes[r].Plus(items[k].Memory), units[r]+1
-		}
-	}
-	for r := range bytes {
-		if units[r] > 1 {
-			lack = lack.Plus(max(bytes[r]-room, 0))
-		}
-	}
-	return lack
 }
