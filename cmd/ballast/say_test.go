@@ -29,11 +29,12 @@ func TestOnlySayWritesForPeople(t *testing.T) {
 		"main.go os.Stderr":               1, // through the last gate
 		"serve/logs.go os.Stderr":         1, // through the last gate
 	}
-	here, err := filepath.Glob("*.go")
-	fixture.MustDo(t, err)
-	files, err := filepath.Glob("*/*.go")
-	fixture.MustDo(t, err)
-	files = append(files, here...)
+	var files []string
+	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {
+		found, err := filepath.Glob(pattern)
+		fixture.MustDo(t, err)
+		files = append(files, found...)
+	}
 	got := map[string]int{}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "fixture/") {

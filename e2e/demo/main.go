@@ -15,7 +15,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"ballast/e2e/demo/live"
 	"ballast/e2e/demo/screen"
+	"ballast/e2e/demo/stage"
 )
 
 // Exit codes: 1 a step did not do what it says, 130 interrupted, as shells have it.
@@ -50,18 +52,17 @@ func run(ctx context.Context, out *screen.Screen, seed uint64, keep bool) error 
 	if err != nil {
 		return fmt.Errorf("making the demo's folder: %w", err)
 	}
-	s := &story{out: out, dir: dir, seed: seed}
+	on := &stage.Stage{Out: out, Dir: dir, Seed: seed}
+	s := &story{Stage: on, second: live.Live{Stage: on}}
 	err = s.tell(ctx)
 	if err == nil && keep {
 		s.stay(ctx)
 	}
 	interrupted := err != nil && ctx.Err() != nil
-	if s.site != nil {
+	if s.Site != nil {
 		stop := out.Ticking(func() string { return "stopping every process" })
-		if s.second != nil {
-			s.second.Stop()
-		}
-		s.site.Stop()
+		s.second.Stop()
+		s.Site.Stop()
 		stop(true)
 		if err != nil && !interrupted {
 			return fmt.Errorf("%w\nEvery process is stopped; their logs are in %s", err, dir)

@@ -10,13 +10,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"ballast/e2e/demo/stage"
 	"ballast/e2e/fleet"
 	"ballast/e2e/site"
 )
 
 // handEdits is step 3: three ways to write by hand against the plan.
 func (s *story) handEdits(ctx context.Context) error {
-	p, err := s.plan(ctx)
+	p, err := s.Plan(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,64 +32,64 @@ func (s *story) handEdits(ctx context.Context) error {
 func (s *story) editShard(ctx context.Context, p *site.Plan) error {
 	const cluster = fleet.Giant
 	wrong := (p.Clusters[cluster].Replica + 1) % p.Replicas
-	warnings, err := s.kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, wrong))
+	warnings, err := s.Kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, wrong))
 	if err != nil {
 		return err
 	}
 	if err := s.warned(warnings, "shard"); err != nil {
 		return err
 	}
-	return s.holds(ctx, atOnce, fmt.Sprintf("%s is still on replica %d", cluster, p.Clusters[cluster].Replica), s.nowAgrees(p))
+	return s.Holds(ctx, stage.AtOnce, fmt.Sprintf("%s is still on replica %d", cluster, p.Clusters[cluster].Replica), s.nowAgrees(p))
 }
 
 func (s *story) scale(ctx context.Context, p *site.Plan) error {
-	warnings, err := s.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=1")
+	warnings, err := s.Kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=1")
 	if err != nil {
 		return err
 	}
 	if err := s.warned(warnings, "replicas"); err != nil {
 		return err
 	}
-	return s.holds(ctx, atOnce, fmt.Sprintf("there are still %d replicas", p.Replicas), s.nowAgrees(p))
+	return s.Holds(ctx, stage.AtOnce, fmt.Sprintf("there are still %d replicas", p.Replicas), s.nowAgrees(p))
 }
 
 // applyEnv applies the manifest as it was first applied, with another number of replicas and in its env.
 func (s *story) applyEnv(ctx context.Context, p *site.Plan) error {
-	manifest := s.site.Fleet.StatefulSet()
+	manifest := s.Site.Fleet.StatefulSet()
 	for i, env := range manifest.Spec.Template.Spec.Containers[0].Env {
 		if env.Name == fleet.ReplicasEnv {
 			manifest.Spec.Template.Spec.Containers[0].Env[i].Value = "1"
 		}
 	}
-	if err := s.file("argocd.yaml", manifest); err != nil {
+	if err := s.File("argocd.yaml", manifest); err != nil {
 		return err
 	}
-	before, err := s.site.StatefulSet(ctx)
+	before, err := s.Site.StatefulSet(ctx)
 	if err != nil {
 		return err
 	}
-	s.out.Print("", "  argocd.yaml has replicas: "+strconv.Itoa(s.site.Fleet.Replicas)+" and "+fleet.ReplicasEnv+": \"1\"")
-	warnings, err := s.kubectl(ctx, "apply", "-f", "argocd.yaml")
+	s.Out.Print("", "  argocd.yaml has replicas: "+strconv.Itoa(s.Site.Fleet.Replicas)+" and "+fleet.ReplicasEnv+": \"1\"")
+	warnings, err := s.Kubectl(ctx, "apply", "-f", "argocd.yaml")
 	if err != nil {
 		return err
 	}
 	if err := s.warned(warnings, fleet.ReplicasEnv); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, atOnce, fmt.Sprintf("%s is still %d", fleet.ReplicasEnv, p.ControllerReplicas), s.nowAgrees(p)); err != nil {
+	if err := s.Holds(ctx, stage.AtOnce, fmt.Sprintf("%s is still %d", fleet.ReplicasEnv, p.ControllerReplicas), s.nowAgrees(p)); err != nil {
 		return err
 	}
-	return s.holds(ctx, atOnce, "no pod was restarted", func(ctx context.Context) error {
-		after, err := s.site.StatefulSet(ctx)
+	return s.Holds(ctx, stage.AtOnce, "no pod was restarted", func(ctx context.Context) error {
+		after, err := s.Site.StatefulSet(ctx)
 		if err != nil {
 			return err
 		}
-		return equal("the template's revision", before.Status.UpdateRevision, after.Status.UpdateRevision)
+		return stage.Equal("the template's revision", before.Status.UpdateRevision, after.Status.UpdateRevision)
 	})
 }
 
 func (s *story) nowAgrees(p *site.Plan) func(context.Context) error {
-	return func(ctx context.Context) error { return s.agrees(ctx, p) }
+	return func(ctx context.Context) error { return s.Agrees(ctx, p) }
 }
 
 // warned checks that the person was told, in one short line that names what was put back.
@@ -101,67 +102,67 @@ func (s *story) warned(warnings []string, of string) error {
 	if n := len(warnings[i]); n > longest {
 		return fmt.Errorf("the warning has %d characters, want at most %d", n, longest)
 	}
-	s.passed("alice is told so at once")
+	s.Passed("alice is told so at once")
 	return nil
 }
 
 // pin is step 4.
 func (s *story) pin(ctx context.Context) error {
-	p, err := s.plan(ctx)
+	p, err := s.Plan(ctx)
 	if err != nil {
 		return err
 	}
 	const cluster = "stage-us-1"
 	target := (p.Clusters[cluster].Replica + 1) % p.Replicas
-	if _, err := s.kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p",
+	if _, err := s.Kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p",
 		fmt.Sprintf(`{"data":{"pins":"%s: %d   # its neighbours are noisy\n"}}`, cluster, target)); err != nil {
 		return err
 	}
 	shardIs := func(ctx context.Context) error {
-		shards, err := s.site.Shards(ctx)
+		shards, err := s.Site.Shards(ctx)
 		if err != nil {
 			return err
 		}
-		return equal("the shard of "+cluster, strconv.Itoa(target), shards[cluster])
+		return stage.Equal("the shard of "+cluster, strconv.Itoa(target), shards[cluster])
 	}
-	if err := s.holds(ctx, 15*time.Second, fmt.Sprintf("%s moves from replica %d to %d", cluster, p.Clusters[cluster].Replica, target), shardIs); err != nil {
+	if err := s.Holds(ctx, 15*time.Second, fmt.Sprintf("%s moves from replica %d to %d", cluster, p.Clusters[cluster].Replica, target), shardIs); err != nil {
 		return err
 	}
-	warnings, err := s.kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, p.Clusters[cluster].Replica))
+	warnings, err := s.Kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, p.Clusters[cluster].Replica))
 	if err != nil {
 		return err
 	}
 	if err := s.warned(warnings, "shard"); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, atOnce, "and it stays", shardIs); err != nil {
+	if err := s.Holds(ctx, stage.AtOnce, "and it stays", shardIs); err != nil {
 		return err
 	}
 	if err := s.badPin(ctx); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, 60*time.Second, "the planner has measured again and balanced the others around it", s.settledSince(time.Now())); err != nil {
+	if err := s.Holds(ctx, 60*time.Second, "the planner has measured again and balanced the others around it", s.settledSince(time.Now())); err != nil {
 		return err
 	}
-	return s.holds(ctx, atOnce, fmt.Sprintf("and %s is still on replica %d", cluster, target), shardIs)
+	return s.Holds(ctx, stage.AtOnce, fmt.Sprintf("and %s is still on replica %d", cluster, target), shardIs)
 }
 
 // badPin shows the only write that ballast ever refuses.
 func (s *story) badPin(ctx context.Context) error {
-	before, err := s.plan(ctx)
+	before, err := s.Plan(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = s.kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p", `{"data":{"pins":"prod-eu-1: 99\n"}}`)
+	_, err = s.Kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p", `{"data":{"pins":"prod-eu-1: 99\n"}}`)
 	if err == nil {
 		return fmt.Errorf("a pin to replica 99 was accepted, want it refused: maxReplicas is %d", before.MaxReplicas)
 	}
-	return s.holds(ctx, atOnce, "a pin that cannot be is refused with its line and the mend; the pins stay", func(ctx context.Context) error {
-		after, err := s.plan(ctx)
+	return s.Holds(ctx, stage.AtOnce, "a pin that cannot be is refused with its line and the mend; the pins stay", func(ctx context.Context) error {
+		after, err := s.Plan(ctx)
 		if err != nil {
 			return err
 		}
-		return equal("data.pins", before.Pins, after.Pins)
+		return stage.Equal("data.pins", before.Pins, after.Pins)
 	})
 }
 
@@ -170,16 +171,16 @@ func (s *story) newClusters(ctx context.Context) error {
 	names := []string{"edge-in-2", "prod-mx-2", "stage-sa-2"}
 	var secrets []runtime.Object
 	for _, name := range names {
-		secrets = append(secrets, s.site.Fleet.Secret(s.site.Fleet.Another(name)))
+		secrets = append(secrets, s.Site.Fleet.Secret(s.Site.Fleet.Another(name)))
 	}
-	if err := s.file("new-clusters.yaml", secrets...); err != nil {
+	if err := s.File("new-clusters.yaml", secrets...); err != nil {
 		return err
 	}
-	s.out.Print("", "  new-clusters.yaml has "+strings.Join(names, ", ")+"; no shard in any of them")
-	if _, err := s.kubectl(ctx, "create", "-f", "new-clusters.yaml"); err != nil {
+	s.Out.Print("", "  new-clusters.yaml has "+strings.Join(names, ", ")+"; no shard in any of them")
+	if _, err := s.Kubectl(ctx, "create", "-f", "new-clusters.yaml"); err != nil {
 		return err
 	}
-	shards, err := s.site.Shards(ctx)
+	shards, err := s.Site.Shards(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,10 +191,10 @@ func (s *story) newClusters(ctx context.Context) error {
 		}
 		rows = append(rows, []string{name, shards[name]})
 	}
-	s.out.Table(rows)
-	s.passed("each has a shard from its first moment")
-	if err := s.holds(ctx, 40*time.Second, "the planner takes them into the plan where they are", func(ctx context.Context) error {
-		p, err := s.plan(ctx)
+	s.Out.Table(rows)
+	s.Passed("each has a shard from its first moment")
+	if err := s.Holds(ctx, 40*time.Second, "the planner takes them into the plan where they are", func(ctx context.Context) error {
+		p, err := s.Plan(ctx)
 		if err != nil {
 			return err
 		}
@@ -206,15 +207,15 @@ func (s *story) newClusters(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, 60*time.Second, "the planner has measured them and levelled the fleet", s.settledSince(time.Now())); err != nil {
+	if err := s.Holds(ctx, 60*time.Second, "the planner has measured them and levelled the fleet", s.settledSince(time.Now())); err != nil {
 		return err
 	}
-	s.bars()
-	return s.holds(ctx, 10*time.Second, "every cluster has exactly one owner", func(context.Context) error {
-		return equal("clusters with exactly one owner", len(s.site.Fleet.Clusters)+len(names)+1, s.ownedOnce())
+	s.Bars()
+	return s.Holds(ctx, 10*time.Second, "every cluster has exactly one owner", func(context.Context) error {
+		return stage.Equal("clusters with exactly one owner", len(s.Site.Fleet.Clusters)+len(names)+1, s.OwnedOnce())
 	})
 }
 
 func (s *story) settledSince(t time.Time) func(context.Context) error {
-	return func(ctx context.Context) error { return s.site.Settled(ctx, t) }
+	return func(ctx context.Context) error { return s.Site.Settled(ctx, t) }
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,15 +15,16 @@ import (
 	"time"
 
 	"ballast/e2e/demo/screen"
+	"ballast/e2e/demo/stage"
 	"ballast/e2e/fleet"
 	"ballast/e2e/site"
 )
 
 // aFleet is step 1: the fleet stands, and Prometheus knows its past.
 func (s *story) aFleet(ctx context.Context) error {
-	f := s.site.Fleet
+	f := s.Site.Fleet
 	total := f.Total()
-	s.out.Say("%d cluster Secrets and an implicit in-cluster; %d Applications, %d objects, %d events a minute.",
+	s.Out.Say("%d cluster Secrets and an implicit in-cluster; %d Applications, %d objects, %d events a minute.",
 		len(f.Clusters), total.Apps, total.Objects, total.EventsPerMinute)
 	heaviest := slices.SortedFunc(slices.Values(f.Clusters), func(a, b fleet.Cluster) int {
 		return cmp.Or(cmp.Compare(b.Work.Share(total), a.Work.Share(total)), cmp.Compare(a.Name, b.Name))
@@ -36,23 +36,23 @@ func (s *story) aFleet(ctx context.Context) error {
 		}
 		if i < 5 || i >= len(heaviest)-2 {
 			share := c.Work.Share(total)
-			rows = append(rows, []string{c.Name, strconv.Itoa(c.Work.Apps), strconv.Itoa(c.Work.Objects), strconv.Itoa(c.Work.EventsPerMinute), percent(share), screen.Bar(share, heaviest[0].Work.Share(total))})
+			rows = append(rows, []string{c.Name, strconv.Itoa(c.Work.Apps), strconv.Itoa(c.Work.Objects), strconv.Itoa(c.Work.EventsPerMinute), stage.Percent(share), screen.Bar(share, heaviest[0].Work.Share(total))})
 		}
 	}
-	s.out.Table(rows)
-	if err := s.holds(ctx, 10*time.Second, fmt.Sprintf("%s has %d replicas, all ready", fleet.Workload, f.Replicas), func(ctx context.Context) error {
-		return s.site.Ready(ctx, f.Replicas)
+	s.Out.Table(rows)
+	if err := s.Holds(ctx, 10*time.Second, fmt.Sprintf("%s has %d replicas, all ready", fleet.Workload, f.Replicas), func(ctx context.Context) error {
+		return s.Site.Ready(ctx, f.Replicas)
 	}); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, 10*time.Second, fmt.Sprintf("%d cluster Secrets, none with a shard", len(f.Clusters)), s.noShards); err != nil {
+	if err := s.Holds(ctx, 10*time.Second, fmt.Sprintf("%d cluster Secrets, none with a shard", len(f.Clusters)), s.noShards); err != nil {
 		return err
 	}
-	return s.holds(ctx, 20*time.Second, "Prometheus knows three hours of every cluster that has an Application", s.knowsThePast)
+	return s.Holds(ctx, 20*time.Second, "Prometheus knows three hours of every cluster that has an Application", s.knowsThePast)
 }
 
 func (s *story) noShards(ctx context.Context) error {
-	shards, err := s.site.Shards(ctx)
+	shards, err := s.Site.Shards(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,16 +61,16 @@ func (s *story) noShards(ctx context.Context) error {
 			return fmt.Errorf("secret %q has shard %q, want none", name, shard)
 		}
 	}
-	return equal("cluster Secrets", len(s.site.Fleet.Clusters), len(shards))
+	return stage.Equal("cluster Secrets", len(s.Site.Fleet.Clusters), len(shards))
 }
 
 // knowsThePast compares a range query over the whole past with the fleet's own figures.
 func (s *story) knowsThePast(ctx context.Context) error {
-	events, err := s.site.Query(ctx, "server", `60 * quantile_over_time(0.5, (sum by (server) (rate(argocd_cluster_events_total[10m])))[3h:5m])`)
+	events, err := s.Site.Query(ctx, "server", `60 * quantile_over_time(0.5, (sum by (server) (rate(argocd_cluster_events_total[10m])))[3h:5m])`)
 	if err != nil {
 		return err
 	}
-	for _, c := range append(slices.Clone(s.site.Fleet.Clusters), s.site.Fleet.InCluster) {
+	for _, c := range append(slices.Clone(s.Site.Fleet.Clusters), s.Site.Fleet.InCluster) {
 		server := strings.TrimRight(c.Server, "/")
 		if got := events[server]; int(got+0.5) != c.Work.EventsPerMinute {
 			return fmt.Errorf("cluster %q has %.1f events a minute in Prometheus, want %d", c.Name, got, c.Work.EventsPerMinute)
@@ -91,45 +91,45 @@ func (s *story) takesHold(ctx context.Context) error {
 
 // before shows how the hash of Argo CD spreads the fleet.
 func (s *story) before(context.Context) error {
-	s.out.Say("Argo CD gives a cluster to the replica that a hash of its Secret's UID names:")
-	s.bars()
-	return equal("clusters with exactly one owner", len(s.site.Fleet.Clusters)+1, s.ownedOnce())
+	s.Out.Say("Argo CD gives a cluster to the replica that a hash of its Secret's UID names:")
+	s.Bars()
+	return stage.Equal("clusters with exactly one owner", len(s.Site.Fleet.Clusters)+1, s.OwnedOnce())
 }
 
 // examine asks whether the installation has what ballast relies on.
 func (s *story) examine(ctx context.Context) error {
-	args := []string{"doctor", "--prometheus=" + s.site.Prometheus}
-	s.out.Print("")
-	s.out.Say("bob asks whether this installation has what ballast relies on.")
-	s.out.Command("ballast " + quote(args))
-	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, args...)
-	s.out.Seen(stderr + stdout)
+	args := []string{"doctor", "--prometheus=" + s.Site.Prometheus}
+	s.Out.Print("")
+	s.Out.Say("bob asks whether this installation has what ballast relies on.")
+	s.Out.Command("ballast " + stage.Quote(args))
+	stdout, stderr, err := s.Site.RunBallast(ctx, s.Bob, args...)
+	s.Out.Seen(stderr + stdout)
 	if err != nil {
 		return err
 	}
 	if !regexp.MustCompile(`(?m)^OK +scrapes +every \d+ s`).MatchString(stdout) {
 		return errors.New("it does not say how often the pods are scraped")
 	}
-	s.passed("ballast doctor finds no fault, and knows how often the pods are scraped")
+	s.Passed("ballast doctor finds no fault, and knows how often the pods are scraped")
 	return nil
 }
 
 // preview asks ballast, not yet installed, with read-only rights.
 func (s *story) preview(ctx context.Context) error {
-	from := "--prometheus=" + s.site.Prometheus
-	s.out.Print("")
-	s.out.Say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
-	s.out.Command("ballast " + quote([]string{"plan", from}))
-	before, err := s.versions(ctx)
+	from := "--prometheus=" + s.Site.Prometheus
+	s.Out.Print("")
+	s.Out.Say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
+	s.Out.Command("ballast " + stage.Quote([]string{"plan", from}))
+	before, err := s.Versions(ctx)
 	if err != nil {
 		return err
 	}
-	stdout, stderr, _, err := s.site.Plans(ctx, s.bob, from)
-	s.out.Seen(stderr + stdout)
+	stdout, stderr, _, err := s.Site.Plans(ctx, s.Bob, from)
+	s.Out.Seen(stderr + stdout)
 	if err != nil {
 		return err
 	}
-	if err := s.untouched(ctx, "ballast plan changed nothing", before); err != nil {
+	if err := s.Untouched(ctx, "ballast plan changed nothing", before); err != nil {
 		return err
 	}
 	return s.compare(ctx)
@@ -162,7 +162,7 @@ const levelAlready = 1.174
 
 // compare shows the shipped partition beside one that deals the fleet anew.
 func (s *story) compare(ctx context.Context) error {
-	file := filepath.Join(s.dir, "lpt.yaml")
+	file := filepath.Join(s.Dir, "lpt.yaml")
 	text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\npartition: {lpt: {}}\nevaluate: {mostWanted: {}}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
@@ -175,14 +175,14 @@ func (s *story) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.Print("")
+	s.Out.Print("")
 	row := func(what string, w []carrying, moves string) []string {
 		return []string{what, fmt.Sprintf("%.2f", makespan(w)), moves}
 	}
-	s.out.Table([][]string{{"PARTITION", "FULLEST OVER MEAN", "CLUSTERS THAT MOVE"}, row("before", sticky.Now, "-"),
+	s.Out.Table([][]string{{"PARTITION", "FULLEST OVER MEAN", "CLUSTERS THAT MOVE"}, row("before", sticky.Now, "-"),
 		row("lpt would", lpt.Candidate.Replicas, strconv.Itoa(len(lpt.Candidate.Moves))),
 		row("sticky will", sticky.Candidate.Replicas, strconv.Itoa(len(sticky.Candidate.Moves)))})
-	return s.holds(ctx, 0, "sticky, which is shipped, levels the fleet with fewer than half of lpt's moves",
+	return s.Holds(ctx, 0, "sticky, which is shipped, levels the fleet with fewer than half of lpt's moves",
 		func(context.Context) error {
 			few, many := len(sticky.Candidate.Moves), len(lpt.Candidate.Moves)
 			after, before := makespan(sticky.Candidate.Replicas), makespan(sticky.Now)
@@ -195,7 +195,7 @@ func (s *story) compare(ctx context.Context) error {
 }
 
 func (s *story) asks(ctx context.Context, more ...string) (w would, err error) {
-	stdout, stderr, _, err := s.site.Plans(ctx, s.bob, append([]string{"--prometheus=" + s.site.Prometheus, "-o=json"}, more...)...)
+	stdout, stderr, _, err := s.Site.Plans(ctx, s.Bob, append([]string{"--prometheus=" + s.Site.Prometheus, "-o=json"}, more...)...)
 	if err != nil {
 		return w, fmt.Errorf("%w: %s", err, stderr)
 	}
@@ -204,26 +204,26 @@ func (s *story) asks(ctx context.Context, more ...string) (w would, err error) {
 
 // observe installs ballast as it ships: it writes its plan and touches nothing.
 func (s *story) observe(ctx context.Context) error {
-	s.out.Print("")
-	s.out.Say("Installed as it ships, ballast observes: the first plan is the fleet as it is.")
-	before, err := s.versions(ctx)
+	s.Out.Print("")
+	s.Out.Say("Installed as it ships, ballast observes: the first plan is the fleet as it is.")
+	before, err := s.Versions(ctx)
 	if err != nil {
 		return err
 	}
-	s.out.Command("kubectl apply -k overlay   # manifests/overlays/cert-manager, Prometheus's address, interval 10s")
-	if err := s.out.Busy("two planners, two webhooks, their certificates", func() error {
-		return s.site.InstallBallast(ctx, s.site.Config("Observe"))
+	s.Out.Command("kubectl apply -k overlay   # manifests/overlays/cert-manager, Prometheus's address, interval 10s")
+	if err := s.Out.Busy("two planners, two webhooks, their certificates", func() error {
+		return s.Site.InstallBallast(ctx, s.Site.Config("Observe"))
 	}); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, 40*time.Second, "the plan ConfigMap holds revision 1: every cluster where Argo CD has it", s.firstPlan); err != nil {
+	if err := s.Holds(ctx, 40*time.Second, "the plan ConfigMap holds revision 1: every cluster where Argo CD has it", s.firstPlan); err != nil {
 		return err
 	}
-	return s.untouched(ctx, "no Secret and no replica was touched", before)
+	return s.Untouched(ctx, "no Secret and no replica was touched", before)
 }
 
 func (s *story) firstPlan(ctx context.Context) error {
-	p, err := s.plan(ctx)
+	p, err := s.Plan(ctx)
 	if err != nil {
 		return err
 	}
@@ -233,20 +233,20 @@ func (s *story) firstPlan(ctx context.Context) error {
 	if p.Revision != 1 {
 		return fmt.Errorf("the plan has revision %d, want 1", p.Revision)
 	}
-	return s.ownersAre(p)
+	return s.OwnersAre(p)
 }
 
 // enforce turns the mode, as a person does in the configuration.
 func (s *story) enforce(ctx context.Context) error {
-	s.out.Command("kubectl apply -k overlay   # mode: Enforce")
-	if err := s.site.Configure(ctx, s.site.Config("Enforce")); err != nil {
+	s.Out.Command("kubectl apply -k overlay   # mode: Enforce")
+	if err := s.Site.Configure(ctx, s.Site.Config("Enforce")); err != nil {
 		return err
 	}
 	configured := time.Now()
 	rows := [][]string{{"REVISION", "STAGE", "WHY"}}
 	last := 1
-	err := s.holds(ctx, 90*time.Second, "the plan is in force: shards, replicas and env agree with it", func(ctx context.Context) error {
-		p, err := s.plan(ctx)
+	err := s.Holds(ctx, 90*time.Second, "the plan is in force: shards, replicas and env agree with it", func(ctx context.Context) error {
+		p, err := s.Plan(ctx)
 		if err != nil {
 			return err
 		}
@@ -254,24 +254,24 @@ func (s *story) enforce(ctx context.Context) error {
 			rows = append(rows, []string{strconv.Itoa(p.Revision), cmp.Or(p.Annotation("stage"), "-"), p.Annotation("reason")})
 			last = p.Revision
 		}
-		return errors.Join(s.settled(ctx, p), s.site.Settled(ctx, configured))
+		return errors.Join(s.settled(ctx, p), s.Site.Settled(ctx, configured))
 	})
 	if err != nil {
 		return err
 	}
-	s.out.Table(rows)
-	p, err := s.plan(ctx)
+	s.Out.Table(rows)
+	p, err := s.Plan(ctx)
 	if err != nil {
 		return err
 	}
-	s.bars()
-	if err := s.holds(ctx, 30*time.Second, "Argo CD's replicas own exactly what the plan says, each cluster once", func(context.Context) error { return s.ownersAre(p) }); err != nil {
+	s.Bars()
+	if err := s.Holds(ctx, 30*time.Second, "Argo CD's replicas own exactly what the plan says, each cluster once", func(context.Context) error { return s.OwnersAre(p) }); err != nil {
 		return err
 	}
-	if got := s.imbalance(); got > level {
-		return fmt.Errorf("the heaviest replica has %.2f times the ideal load, want at most %.2f", got, level)
+	if got := s.Imbalance(); got > stage.Level {
+		return fmt.Errorf("the heaviest replica has %.2f times the ideal load, want at most %.2f", got, stage.Level)
 	}
-	s.passed("the heaviest replica has %.2f times the ideal load", s.imbalance())
+	s.Passed("the heaviest replica has %.2f times the ideal load", s.Imbalance())
 	return nil
 }
 
@@ -285,43 +285,5 @@ func (s *story) settled(ctx context.Context, p *site.Plan) error {
 	case p.Revision < 2:
 		return fmt.Errorf("the plan has revision %d, want a later one than the first", p.Revision)
 	}
-	return errors.Join(s.agrees(ctx, p), s.site.Ready(ctx, p.Replicas))
+	return errors.Join(s.Agrees(ctx, p), s.Site.Ready(ctx, p.Replicas))
 }
-
-// agrees compares everything that the plan holds with what stands.
-func (s *story) agrees(ctx context.Context, p *site.Plan) error {
-	shards, err := s.site.Shards(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(shards)) {
-		if want := strconv.Itoa(p.Clusters[name].Replica); shards[name] != want {
-			return fmt.Errorf("secret %q has shard %q, want %q", name, shards[name], want)
-		}
-	}
-	sts, err := s.site.StatefulSet(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		equal("spec.replicas", p.Replicas, int(*sts.Spec.Replicas)),
-		equal(fleet.ReplicasEnv, strconv.Itoa(p.ControllerReplicas), site.EnvReplicas(sts)))
-}
-
-// plan is the plan ConfigMap, which has to be there.
-func (s *story) plan(ctx context.Context) (*site.Plan, error) {
-	p, err := s.site.Plan(ctx)
-	if err == nil && p == nil {
-		err = errors.New("there is no plan ConfigMap yet")
-	}
-	return p, err
-}
-
-func equal[T comparable](what string, want, got T) error {
-	if want != got {
-		return fmt.Errorf("%s: %v, want %v", what, got, want)
-	}
-	return nil
-}
-
-func percent(share float64) string { return fmt.Sprintf("%5.1f %%", 100*share) }

@@ -27,10 +27,3 @@ func TestTheStory(t *testing.T) {
 		t.Error("the story shows a credential")
 	}
 }
-
-func TestQuoteWritesWhatIsTyped(t *testing.T) {
-	got := quote([]string{"-n", "argocd", "patch", "-p", "{\"data\":{\"pins\":\"a: 1\n\"}}"})
-	if want := `-n argocd patch -p '{"data":{"pins":"a: 1\n"}}'`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}

@@ -29,6 +29,9 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"ballast/cmd/ballast/doctor/finding"
+	"ballast/cmd/ballast/doctor/gitops"
+	"ballast/cmd/ballast/doctor/look"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
@@ -47,33 +50,33 @@ import (
 var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
 // healthy is a fleet of three clusters with which nothing is wrong, and an installed ballast.
-func healthy(t *testing.T) *seen {
+func healthy(t *testing.T) *look.Seen {
 	t.Helper()
-	s := &seen{now: noon, namespace: "argocd", kubernetes: "v1.36.1", image: "quay.io/argoproj/argocd:v3.2.11", certs: true,
-		notSeen: map[string]error{},
-		writers: map[string][]string{"argocd-server": {"dev", "prod"}},
-		scrapes: []poll.Sample{{Key: "pod-0", Value: 30}, {Key: "pod-1", Value: 60}}}
-	s.resizes, s.pods = ptr.To(true), templateOf(corev1.PodSpec{Containers: []corev1.Container{{Name: "beside"}, {Name: "application-controller",
+	s := &look.Seen{Now: noon, Namespace: "argocd", Kubernetes: "v1.36.1", Image: "quay.io/argoproj/argocd:v3.2.11", Certs: true,
+		NotSeen: map[string]error{},
+		Writers: map[string][]string{"argocd-server": {"dev", "prod"}},
+		Scrapes: []poll.Sample{{Key: "pod-0", Value: 30}, {Key: "pod-1", Value: 60}}}
+	s.Resizes, s.Pods = ptr.To(true), look.TemplateOf(corev1.PodSpec{Containers: []corev1.Container{{Name: "beside"}, {Name: "application-controller",
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"memory": resource.MustParse("1Gi")}}}}}, "application-controller")
-	s.in = input.Inputs{Now: noon, Config: config.Default(), PlannerUser: "system:serviceaccount:argocd:ballast-planner"}
-	s.in.Workload = discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller",
+	s.In = input.Inputs{Now: noon, Config: config.Default(), PlannerUser: "system:serviceaccount:argocd:ballast-planner"}
+	s.In.Workload = discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller",
 		Container: "application-controller", Replicas: 2, ReadyReplicas: 2, EnvReplicas: ptr.To("2")}
 	shard := func(n int) discover.ShardValue { return discover.ShardValue{State: discover.ShardValid, N: n} }
-	s.in.Discovered = discover.Input{Namespace: "argocd", InClusterEnabled: true, Secrets: []discover.Secret{
+	s.In.Discovered = discover.Input{Namespace: "argocd", InClusterEnabled: true, Secrets: []discover.Secret{
 		{UID: "1", Name: "dev", Cluster: "dev", Server: "https://dev", Shard: shard(0), HasData: true},
 		{UID: "2", Name: "in-cluster", Cluster: "in-cluster", Server: plan.InClusterServer, Shard: shard(0), HasData: true},
 		{UID: "3", Name: "prod", Cluster: "prod", Server: "https://prod", Shard: shard(1), HasData: true}}}
-	for _, m := range loads.MetricsOf(s.in.Config) {
+	for _, m := range loads.MetricsOf(s.In.Config) {
 		f := poll.Fetched{Metric: m.ID}
 		for i, server := range []string{"https://dev", plan.InClusterServer, "https://prod"} {
 			f.Samples = append(f.Samples, poll.Sample{Key: server, Value: float64(10 * (i + 1))})
 		}
-		s.in.Fetched = append(s.in.Fetched, f)
+		s.In.Fetched = append(s.In.Fetched, f)
 	}
-	s.webhook = &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "ballast.argocd"},
+	s.Webhook = &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "ballast.argocd"},
 		Webhooks: []admissionv1.MutatingWebhook{{Name: "clusters.ballast.argoproj.io",
 			ClientConfig: admissionv1.WebhookClientConfig{CABundle: bundle(t, noon.Add(time.Hour))}}}}
-	s.said = &status.Status{Leader: "ballast-planner-a", LookedAt: noon.Add(-30 * time.Second), Conditions: []status.Condition{
+	s.Said = &status.Status{Leader: "ballast-planner-a", LookedAt: noon.Add(-30 * time.Second), Conditions: []status.Condition{
 		{Type: status.Planning, Status: status.True, Reason: status.Measured},
 		{Type: status.Enforced, Status: status.True, Reason: status.Held},
 		{Type: status.Degraded, Status: status.False, Reason: status.AsPlanned}}}
@@ -92,24 +95,24 @@ func bundle(t *testing.T, until time.Time) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-func (s *seen) examined() []Finding {
-	if s.fleet == nil && s.config == nil {
-		s.out = cycle.Run(s.in)
+func examined(s *look.Seen) []finding.Finding {
+	if s.NoFleet == nil && s.NoConfig == nil {
+		s.Out = cycle.Run(s.In)
 	}
-	return s.examine()
+	return examine(s)
 }
 
 // silent takes a server's samples away.
-func (s *seen) silent(server string) {
-	for i := range s.in.Fetched {
-		s.in.Fetched[i].Samples = slices.DeleteFunc(s.in.Fetched[i].Samples, func(sample poll.Sample) bool { return sample.Key == server })
+func silent(s *look.Seen, server string) {
+	for i := range s.In.Fetched {
+		s.In.Fetched[i].Samples = slices.DeleteFunc(s.In.Fetched[i].Samples, func(sample poll.Sample) bool { return sample.Key == server })
 	}
 }
 
 // wrong are the lines that are not OK, without their mends: "Fault workload: message".
-func wrong(all []Finding) (lines []string) {
+func wrong(all []finding.Finding) (lines []string) {
 	for _, f := range all {
-		if f.Result != OK {
+		if f.Result != finding.OK {
 			lines = append(lines, string(f.Result)+" "+f.Check+": "+f.Message)
 		}
 	}
@@ -117,7 +120,7 @@ func wrong(all []Finding) (lines []string) {
 }
 
 func TestAHealthyFleetHasALineForEveryCheck(t *testing.T) {
-	all := healthy(t).examined()
+	all := examined(healthy(t))
 	if diff := cmp.Diff([]string(nil), wrong(all)); diff != "" {
 		t.Errorf("what is wrong with a healthy fleet (-want +got):\n%s", diff)
 	}
@@ -138,179 +141,183 @@ func TestAHealthyFleetHasALineForEveryCheck(t *testing.T) {
 func TestWhatIsWrongIsSaid(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 	for name, test := range map[string]struct {
-		change func(*seen)
+		change func(*look.Seen)
 		want   []string
 	}{
-		"an old Kubernetes": {func(s *seen) { s.kubernetes = "v1.29.4" },
+		"an old Kubernetes": {func(s *look.Seen) { s.Kubernetes = "v1.29.4" },
 			[]string{"Fault Kubernetes: the API server is Kubernetes 1.29"}},
-		"a version that is none": {func(s *seen) { s.kubernetes = "main" },
+		"a version that is none": {func(s *look.Seen) { s.Kubernetes = "main" },
 			[]string{"Unknown Kubernetes: reading the API server's version \"main\""}},
-		"a configuration that cannot be read": {func(s *seen) { s.config = errors.New("line 3: x") }, []string{"Fault configuration: line 3: x"}},
-		"no workload": {func(s *seen) { s.fleet = errors.New("no StatefulSet was found") },
+		"a configuration that cannot be read": {func(s *look.Seen) { s.NoConfig = errors.New("line 3: x") }, []string{"Fault configuration: line 3: x"}},
+		"no workload": {func(s *look.Seen) { s.NoFleet = errors.New("no StatefulSet was found") },
 			[]string{"Fault workload: no StatefulSet was found"}},
-		"pods that are numbered from 2": {func(s *seen) { s.in.Workload.FirstOrdinal = 2 },
+		"pods that are numbered from 2": {func(s *look.Seen) { s.In.Workload.FirstOrdinal = 2 },
 			[]string{`Fault workload: spec.ordinals.start of StatefulSet "argocd-application-controller" is 2`}},
-		"pods that are all replica 0": {func(s *seen) { s.in.Workload.FixedShard = "0" },
+		"pods that are all replica 0": {func(s *look.Seen) { s.In.Workload.FixedShard = "0" },
 			[]string{`Fault workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0"`}},
-		"a pod that is replica 0, and the only one": {func(s *seen) {
-			s.in.Workload.FixedShard, s.in.Workload.Replicas, s.in.Workload.ReadyReplicas, s.in.Workload.EnvReplicas = "0", 1, 1, ptr.To("1")
+		"a pod that is replica 0, and the only one": {func(s *look.Seen) {
+			s.In.Workload.FixedShard, s.In.Workload.Replicas, s.In.Workload.ReadyReplicas, s.In.Workload.EnvReplicas = "0", 1, 1, ptr.To("1")
 		},
 			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0", ` +
 				"which is right for one replica",
 				"Warning shards: 1 Secret with a data.shard at or above the 1 replica that Argo CD counts"}},
-		"one replica of a plan for two, scaled by somebody": {func(s *seen) {
-			s.in.Workload.FixedShard, s.in.Workload.Replicas, s.in.InForce = "0", 1, &plan.Plan{Replicas: 2}
+		"one replica of a plan for two, scaled by somebody": {func(s *look.Seen) {
+			s.In.Workload.FixedShard, s.In.Workload.Replicas, s.In.InForce = "0", 1, &plan.Plan{Replicas: 2}
 		},
 			[]string{`Fault workload: the pod template of StatefulSet "argocd-application-controller" has the env ARGOCD_CONTROLLER_SHARD "0"`,
 				`Warning planning: Orphaned: no replica reconciles "prod"`}},
-		"pods whose number a Secret may give": {func(s *seen) { s.in.Workload.ShardUnknown = true },
+		"pods whose number a Secret may give": {func(s *look.Seen) { s.In.Workload.ShardUnknown = true },
 			[]string{`Warning workload: the pod template of StatefulSet "argocd-application-controller" may have the env ARGOCD_CONTROLLER_SHARD`}},
-		"an unmanaged workload": {func(s *seen) { s.in.Workload.Unmanaged = true },
+		"an unmanaged workload": {func(s *look.Seen) { s.In.Workload.Unmanaged = true },
 			[]string{"Warning workload: StatefulSet argocd-application-controller is annotated as unmanaged"}},
-		"an image without a version": {func(s *seen) { s.image = "argocd@sha256:ab" },
+		"an image without a version": {func(s *look.Seen) { s.Image = "argocd@sha256:ab" },
 			[]string{`Unknown Argo CD: the image "argocd@sha256:ab" does not name its version`}},
-		"Argo CD 2.10": {func(s *seen) { s.image = "argocd:v2.10.9" },
+		"Argo CD 2.10": {func(s *look.Seen) { s.Image = "argocd:v2.10.9" },
 			[]string{"Fault Argo CD: 2.10.9 takes data.shard over in other ways"}},
-		"Argo CD 3.0.5": {func(s *seen) { s.image = "argocd:v3.0.5" },
+		"Argo CD 3.0.5": {func(s *look.Seen) { s.Image = "argocd:v3.0.5" },
 			[]string{"Warning Argo CD: 3.0.5 shows Applications that name their cluster without a dest_server"}},
-		"a Deployment of 2.14": {func(s *seen) {
-			s.image, s.in.Workload.Kind, s.in.Workload.DynamicDistribution = "argocd:v2.14.2", plan.Deployment, true
+		"a Deployment of 2.14": {func(s *look.Seen) {
+			s.Image, s.In.Workload.Kind, s.In.Workload.DynamicDistribution = "argocd:v2.14.2", plan.Deployment, true
 		},
 			[]string{"Fault Argo CD: 2.14.2 as a Deployment"}},
-		"an env that is another number": {func(s *seen) { s.in.Workload.EnvReplicas = ptr.To("3") },
+		"an env that is another number": {func(s *look.Seen) { s.In.Workload.EnvReplicas = ptr.To("3") },
 			[]string{"Warning sharding: ARGOCD_CONTROLLER_REPLICAS is 3 and 2 replicas run"}},
-		"an env of two values": {func(s *seen) { s.in.Workload.EnvMixed = true },
+		"an env of two values": {func(s *look.Seen) { s.In.Workload.EnvMixed = true },
 			[]string{"Fault sharding: ARGOCD_CONTROLLER_REPLICAS stands several times, and not with one value"}},
-		"an env that nobody can read": {func(s *seen) { s.in.Workload.EnvReplicas, s.in.Workload.EnvUnknown = nil, true },
+		"an env that nobody can read": {func(s *look.Seen) { s.In.Workload.EnvReplicas, s.In.Workload.EnvUnknown = nil, true },
 			[]string{"Warning sharding: ARGOCD_CONTROLLER_REPLICAS comes from a reference that ballast cannot read"}},
-		"a shard that is no number": {func(s *seen) { s.in.Discovered.Secrets[0].Shard = discover.ShardValue{State: discover.ShardInvalid} },
+		"a shard that is no number": {func(s *look.Seen) {
+			s.In.Discovered.Secrets[0].Shard = discover.ShardValue{State: discover.ShardInvalid}
+		},
 			[]string{"Warning Secrets: InvalidShard: "}},
-		"a shard below 0": {func(s *seen) { s.in.Discovered.Secrets[0].Shard = discover.ShardValue{State: discover.ShardNegative} },
+		"a shard below 0": {func(s *look.Seen) {
+			s.In.Discovered.Secrets[0].Shard = discover.ShardValue{State: discover.ShardNegative}
+		},
 			[]string{"Warning Secrets: NegativeShard: ", `Warning planning: Orphaned: no replica reconciles "dev"`}},
-		"a shard that no replica has": {func(s *seen) { s.in.Discovered.Secrets[0].Shard.N = 7 },
+		"a shard that no replica has": {func(s *look.Seen) { s.In.Discovered.Secrets[0].Shard.N = 7 },
 			[]string{"Warning shards: 1 Secret with a data.shard at or above the 2 replicas that Argo CD counts"}},
-		"a Secret that is no cluster": {func(s *seen) { s.in.Discovered.Secrets[0].Server = ""; s.silent("https://dev") },
+		"a Secret that is no cluster": {func(s *look.Seen) { s.In.Discovered.Secrets[0].Server = ""; silent(s, "https://dev") },
 			[]string{"Fault Secrets: MissingServer: "}},
-		"an immutable one": {func(s *seen) { s.in.Discovered.Secrets[0].Immutable = true },
+		"an immutable one": {func(s *look.Seen) { s.In.Discovered.Secrets[0].Immutable = true },
 			[]string{"Warning shards: 1 Secret immutable"}},
-		"one that is left alone": {func(s *seen) { s.in.Discovered.Secrets[0].Unmanaged = true },
+		"one that is left alone": {func(s *look.Seen) { s.In.Discovered.Secrets[0].Unmanaged = true },
 			[]string{"Warning shards: 1 Secret annotated as unmanaged"}},
-		"two of a server": {func(s *seen) {
-			s.in.Discovered.Secrets[2].Server, s.in.Discovered.Secrets[2].Shard.N = "https://dev/", 0
-			s.silent("https://prod")
+		"two of a server": {func(s *look.Seen) {
+			s.In.Discovered.Secrets[2].Server, s.In.Discovered.Secrets[2].Shard.N = "https://dev/", 0
+			silent(s, "https://prod")
 		},
 			[]string{"Warning shards: 2 Secrets with a server that another Secret has, too"}},
-		"no Secret for the in-cluster": {func(s *seen) { s.in.Discovered.Secrets[1].Server = "https://other" },
+		"no Secret for the in-cluster": {func(s *look.Seen) { s.In.Discovered.Secrets[1].Server = "https://other" },
 			[]string{"Warning in-cluster: the cluster that Argo CD runs in has no Secret"}},
-		"a metric that is not there": {func(s *seen) { s.in.Fetched[0].Samples = nil },
+		"a metric that is not there": {func(s *look.Seen) { s.In.Fetched[0].Samples = nil },
 			[]string{"Warning metrics: objects: no series says anything of any cluster (3 NoData)"}},
-		"a Prometheus that is away": {func(s *seen) {
-			s.in.Fetched[0] = poll.Fetched{Metric: s.in.Fetched[0].Metric, Err: "connection refused"}
+		"a Prometheus that is away": {func(s *look.Seen) {
+			s.In.Fetched[0] = poll.Fetched{Metric: s.In.Fetched[0].Metric, Err: "connection refused"}
 		}, []string{"Fault metrics: QueryFailed: "}},
-		"scrapes that are too rare": {func(s *seen) { s.scrapes[0].Value = 151 },
+		"scrapes that are too rare": {func(s *look.Seen) { s.Scrapes[0].Value = 151 },
 			[]string{"Fault scrapes: a pod is scraped every 151 s, and the shortest window of a query is 600 s"}},
-		"no series of the process": {func(s *seen) { s.scrapes = nil }, []string{"Unknown scrapes: no series process_resident_memory_bytes"}},
-		"nodes that size rules read and nobody may list": {func(s *seen) {
-			s.in.Config.Size = config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
+		"no series of the process": {func(s *look.Seen) { s.Scrapes = nil }, []string{"Unknown scrapes: no series process_resident_memory_bytes"}},
+		"nodes that size rules read and nobody may list": {func(s *look.Seen) {
+			s.In.Config.Size = config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
 				{List: config.Requests, Resource: "cpu", Slope: "10m", Input: config.InputCores}}}}}
-			s.in.Surroundings.Nodes = &inputs.Nodes{Why: "ballast may not list nodes: install component size-nodes"}
+			s.In.Surroundings.Nodes = &inputs.Nodes{Why: "ballast may not list nodes: install component size-nodes"}
 		}, []string{"Warning size inputs: SizeInputMissing: size rules read cores, of which nothing is known: ballast may not list nodes: install"}},
-		"an autoscaler": {func(s *seen) {
-			s.neighbours = []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa", Message: "HPA hpa scales it"}}
+		"an autoscaler": {func(s *look.Seen) {
+			s.Neighbours = []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa", Message: "HPA hpa scales it"}}
 		}, []string{"Warning autoscalers: Autoscaled: HPA hpa scales it"}},
-		"a VPA that evicts": {func(s *seen) {
-			s.neighbours = []conflicts.Finding{{Kind: conflicts.Resized, Subject: "VPA argocd/vpa", Message: "VPA argocd/vpa evicts or resizes pods"}}
+		"a VPA that evicts": {func(s *look.Seen) {
+			s.Neighbours = []conflicts.Finding{{Kind: conflicts.Resized, Subject: "VPA argocd/vpa", Message: "VPA argocd/vpa evicts or resizes pods"}}
 		}, []string{"Warning autoscalers: Resized: VPA argocd/vpa evicts or resizes pods"}},
-		"a budget that lets no pod go": {func(s *seen) {
-			s.neighbours = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb", Message: "PodDisruptionBudget pdb lets no pod go"}}
+		"a budget that lets no pod go": {func(s *look.Seen) {
+			s.Neighbours = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb", Message: "PodDisruptionBudget pdb lets no pod go"}}
 		}, []string{"Warning autoscalers: PDBBlocks: PodDisruptionBudget pdb lets no pod go"}},
-		"External Secrets": {func(s *seen) { s.writers["external-secrets"] = []string{"dev"} },
+		"External Secrets": {func(s *look.Seen) { s.Writers["external-secrets"] = []string{"dev"} },
 			[]string{`Warning GitOps: "external-secrets" writes the data of 1 cluster Secret`}},
-		"Argo CD by itself": {func(s *seen) { s.template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "x"} },
+		"Argo CD by itself": {func(s *look.Seen) { s.Template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "x"} },
 			[]string{"Warning GitOps: the workload is written by an Argo CD Application"}},
-		"the operator": {func(s *seen) {
-			s.template.OwnerReferences = []metav1.OwnerReference{{Kind: "ArgoCD",
+		"the operator": {func(s *look.Seen) {
+			s.Template.OwnerReferences = []metav1.OwnerReference{{Kind: "ArgoCD",
 				Name: "argocd"}}
 		}, []string{"Warning GitOps: the workload belongs to ArgoCD argocd"}},
-		"no cert-manager, nothing installed": {func(s *seen) { s.certs, s.webhook, s.said = false, nil, nil },
+		"no cert-manager, nothing installed": {func(s *look.Seen) { s.Certs, s.Webhook, s.Said = false, nil, nil },
 			[]string{"Warning cert-manager: not installed"}},
-		"a webhook that was changed": {func(s *seen) {
-			s.installed.Findings = []installation.Finding{{Kind: installation.Changed, Message: "webhook scale is missing"}}
+		"a webhook that was changed": {func(s *look.Seen) {
+			s.Installed.Findings = []installation.Finding{{Kind: installation.Changed, Message: "webhook scale is missing"}}
 		}, []string{"Fault webhook: webhook scale is missing"}},
-		"a webhook that does not hold the plan": {func(s *seen) {
-			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
+		"a webhook that does not hold the plan": {func(s *look.Seen) {
+			s.Said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
 				Message: "scale: the write passed", LastTransitionTime: noon}
 		}, []string{"Fault webhook: the leader's probe finds since 2026-11-26T12:00:00Z that it does not hold the plan: scale: the write passed"}},
-		"a broken glass": {func(s *seen) {
-			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.BreakGlass,
+		"a broken glass": {func(s *look.Seen) {
+			s.Said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.BreakGlass,
 				Message: "a person switched it off"}
 		}, []string{"Warning webhook: a person switched it off: writes pass"}},
-		"no authority": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = nil },
+		"no authority": {func(s *look.Seen) { s.Webhook.Webhooks[0].ClientConfig.CABundle = nil },
 			[]string{"Fault webhook: clusters.ballast.argoproj.io: it has no caBundle"}},
-		"an authority of last year": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = bundle(t, noon.Add(-time.Minute)) },
+		"an authority of last year": {func(s *look.Seen) { s.Webhook.Webhooks[0].ClientConfig.CABundle = bundle(t, noon.Add(-time.Minute)) },
 			[]string{"Fault webhook: clusters.ballast.argoproj.io: the caBundle expired at 2026-11-26T11:59:00Z"}},
-		"an authority that is none": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = []byte("x") },
+		"an authority that is none": {func(s *look.Seen) { s.Webhook.Webhooks[0].ClientConfig.CABundle = []byte("x") },
 			[]string{"Fault webhook: clusters.ballast.argoproj.io: the caBundle cannot be read"}},
-		"rights that are gone": {func(s *seen) {
-			s.denied = []rbacv1.PolicyRule{{Verbs: []string{"patch"}, APIGroups: []string{""}, Resources: []string{"secrets"}}}
+		"rights that are gone": {func(s *look.Seen) {
+			s.Denied = []rbacv1.PolicyRule{{Verbs: []string{"patch"}, APIGroups: []string{""}, Resources: []string{"secrets"}}}
 		}, []string{"Fault rights: the planner lacks 1 right"}},
-		"rights that may not be asked for": {func(s *seen) { s.rightsErr = forbidden },
+		"rights that may not be asked for": {func(s *look.Seen) { s.RightsErr = forbidden },
 			[]string{"Unknown rights: whether the planner has its rights may not be asked"}},
-		"a series of no cluster": {func(s *seen) {
-			s.in.Fetched[0].Samples = append(s.in.Fetched[0].Samples, poll.Sample{Key: "https://nobody", Value: 1})
+		"a series of no cluster": {func(s *look.Seen) {
+			s.In.Fetched[0].Samples = append(s.In.Fetched[0].Samples, poll.Sample{Key: "https://nobody", Value: 1})
 		}, []string{"Warning metrics: Unmatched: "}},
-		"few clusters with a value": {func(s *seen) {
-			s.in.Memory = cycle.Run(s.in).Memory // all had one
-			s.in.Fetched[0].Samples = s.in.Fetched[0].Samples[:1]
+		"few clusters with a value": {func(s *look.Seen) {
+			s.In.Memory = cycle.Run(s.In).Memory // all had one
+			s.In.Fetched[0].Samples = s.In.Fetched[0].Samples[:1]
 		},
 			[]string{"Fault metrics: LowCoverage: "}},
-		"no leader": {func(s *seen) { s.said = nil }, []string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; " +
+		"no leader": {func(s *look.Seen) { s.Said = nil }, []string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; " +
 			"whether it holds the plan is not probed: no leader", "Fault leader: no leader has said yet how things are"}},
-		"a leader that may not be heard": {func(s *seen) { s.said, s.saidErr = nil, forbidden }, []string{
+		"a leader that may not be heard": {func(s *look.Seen) { s.Said, s.SaidErr = nil, forbidden }, []string{
 			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
 				"what the leader says may not be read",
 			"Unknown leader: what the leader says cannot be read"}},
-		"a leader whose words are broken": {func(s *seen) { s.said, s.saidErr = nil, errors.New("no status: {") }, []string{
+		"a leader whose words are broken": {func(s *look.Seen) { s.Said, s.SaidErr = nil, errors.New("no status: {") }, []string{
 			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
 				"what the leader says cannot be read: no status: {",
 			"Unknown leader: what the leader says cannot be read"}},
-		"a leader that says nothing of a probe": {func(s *seen) { s.said.Conditions = s.said.Conditions[:1] }, []string{
+		"a leader that says nothing of a probe": {func(s *look.Seen) { s.Said.Conditions = s.Said.Conditions[:1] }, []string{
 			"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not told: " +
 				"the leader says nothing of its probe"}},
-		"a leader that is silent": {func(s *seen) { s.said.LookedAt = noon.Add(-time.Hour) },
+		"a leader that is silent": {func(s *look.Seen) { s.Said.LookedAt = noon.Add(-time.Hour) },
 			[]string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known any more: " +
 				"the leader looked last 1h ago", "Fault leader: the leader looked last 1h ago"}},
-		"a leader whose clock is ahead": {func(s *seen) { s.said.LookedAt = noon.Add(time.Hour) },
+		"a leader whose clock is ahead": {func(s *look.Seen) { s.Said.LookedAt = noon.Add(time.Hour) },
 			[]string{"Unknown webhook: ballast.argocd is as shipped, and its authority is valid; whether it holds the plan is not known: " +
 				"the leader's clock is 1h ahead of this machine's", "Fault leader: the leader's clock is 1h ahead of this machine's"}},
-		"a leader whose clock is ahead after a probe that failed": {func(s *seen) {
-			s.said.LookedAt = noon.Add(time.Hour)
-			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
+		"a leader whose clock is ahead after a probe that failed": {func(s *look.Seen) {
+			s.Said.LookedAt = noon.Add(time.Hour)
+			s.Said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
 				Message: "scale: the write passed", LastTransitionTime: noon}
 		}, []string{"Warning webhook: the leader, whose clock is 1h ahead of this machine's, found that it does not hold the plan: scale: the write passed",
 			"Fault leader: the leader's clock is 1h ahead of this machine's"}},
-		"a leader that is silent after a probe that failed": {func(s *seen) {
-			s.said.LookedAt = noon.Add(-time.Hour)
-			s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
+		"a leader that is silent after a probe that failed": {func(s *look.Seen) {
+			s.Said.LookedAt = noon.Add(-time.Hour)
+			s.Said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.NotHeld,
 				Message: "scale: the write passed", LastTransitionTime: noon}
 		}, []string{"Warning webhook: the leader, which looked last 1h ago, found that it does not hold the plan: scale: the write passed",
 			"Fault leader: the leader looked last 1h ago"}},
-		"a leader that is stopped": {func(s *seen) {
-			s.said.Conditions[0] = status.Condition{Type: status.Planning, Status: status.False, Reason: status.Paused, Message: "alice",
+		"a leader that is stopped": {func(s *look.Seen) {
+			s.Said.Conditions[0] = status.Condition{Type: status.Planning, Status: status.False, Reason: status.Paused, Message: "alice",
 				LastTransitionTime: noon}
 		},
 			[]string{"Warning leader: Planning is False since 2026-11-26T12:00:00Z: Paused: alice"}},
-		"what may not be read": {func(s *seen) { s.notSeen["pods"] = forbidden }, []string{"Unknown looking: pods may not be read"}},
-		"what did not answer":  {func(s *seen) { s.notSeen["pods"] = errors.New("timeout") }, []string{"Unknown looking: pods: timeout"}},
-		"pins that are none":   {func(s *seen) { s.in.Pins = plan.Pins{"nobody": 1} }, []string{"Warning planning: PinUnknown: "}},
+		"what may not be read": {func(s *look.Seen) { s.NotSeen["pods"] = forbidden }, []string{"Unknown looking: pods may not be read"}},
+		"what did not answer":  {func(s *look.Seen) { s.NotSeen["pods"] = errors.New("timeout") }, []string{"Unknown looking: pods: timeout"}},
+		"pins that are none":   {func(s *look.Seen) { s.In.Pins = plan.Pins{"nobody": 1} }, []string{"Warning planning: PinUnknown: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(t)
 			test.change(s)
-			all := s.examined()
+			all := examined(s)
 			got := wrong(all)
 			for _, f := range all {
-				if f.Result != OK && f.Mend == "" && !saysItself(f.Check) {
+				if f.Result != finding.OK && f.Mend == "" && !saysItself(f.Check) {
 					t.Errorf("%s: %q has no mend", f.Check, f.Message)
 				}
 			}
@@ -334,14 +341,14 @@ func saysItself(check string) bool {
 // The mends are commands with the object's own name, where it is one.
 func TestMendsAreCommands(t *testing.T) {
 	s := healthy(t)
-	for i := range s.in.Discovered.Secrets {
-		s.in.Discovered.Secrets[i].Immutable, s.in.Discovered.Secrets[i].Unmanaged = i == 0, i == 2
+	for i := range s.In.Discovered.Secrets {
+		s.In.Discovered.Secrets[i].Immutable, s.In.Discovered.Secrets[i].Unmanaged = i == 0, i == 2
 	}
-	s.in.Discovered.Secrets[1].Server = "https://other"
-	s.scrapes[0].Value = 151
-	s.said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.BreakGlass}
+	s.In.Discovered.Secrets[1].Server = "https://other"
+	s.Scrapes[0].Value = 151
+	s.Said.Conditions[1] = status.Condition{Type: status.Enforced, Status: status.False, Reason: status.BreakGlass}
 	got := map[string]bool{}
-	for _, f := range s.examined() {
+	for _, f := range examined(s) {
 		got[f.Mend] = true
 	}
 	for _, want := range []string{
@@ -370,18 +377,18 @@ func TestWhatCannotBeReadIsMendedWhereItFails(t *testing.T) {
 		err  error
 		want string
 	}{
-		{ofWriters, broken, "mend discover.selector in the configuration: ballast config check FILE"},
-		{ofWriters, fmt.Errorf("listing: %w", timeout), api},
-		{ofShipped, broken, "this ballast's own manifests cannot be read: get its binary again, and report it (SECURITY.md says where)"},
-		{ofLeader, broken, "see who wrote it (ballast audit), and take it away, and the leader writes it anew: kubectl -n argocd delete configmap ballast-plan-status"},
-		{ofLeader, fmt.Errorf("reading: %w", hangs), api},
-		{ofLeader, context.DeadlineExceeded, api},
+		{look.OfWriters, broken, "mend discover.selector in the configuration: ballast config check FILE"},
+		{look.OfWriters, fmt.Errorf("listing: %w", timeout), api},
+		{look.OfShipped, broken, "this ballast's own manifests cannot be read: get its binary again, and report it (SECURITY.md says where)"},
+		{look.OfLeader, broken, "see who wrote it (ballast audit), and take it away, and the leader writes it anew: kubectl -n argocd delete configmap ballast-plan-status"},
+		{look.OfLeader, fmt.Errorf("reading: %w", hangs), api},
+		{look.OfLeader, context.DeadlineExceeded, api},
 		{"API groups", broken, api},
-		{ofLeader, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil), "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"},
+		{look.OfLeader, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil), "let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"},
 	} {
 		s := healthy(t)
-		s.notSeen[test.what] = test.err
-		for _, f := range s.examined() {
+		s.NotSeen[test.what] = test.err
+		for _, f := range examined(s) {
 			if f.Check == "looking" && f.Mend != test.want {
 				t.Errorf("%s, %v is mended by %q, expected %q", test.what, test.err, f.Mend, test.want)
 			}
@@ -394,8 +401,8 @@ func TestEachProblemOfSecretsHasItsCommand(t *testing.T) {
 	s, told := healthy(t), map[string]discover.ProblemKind{}
 	for _, kind := range []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.MissingName, discover.TooLong,
 		discover.TooMany, discover.InvalidShard, discover.InvalidPin, discover.BeingDeleted, discover.ConfigUnread, discover.InClusterDisabled} {
-		s.out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind, Message: "wrong"}}
-		got := s.checkSecrets()
+		s.Out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind, Message: "wrong"}}
+		got := checkSecrets(s)
 		if len(got) != 1 || !strings.Contains(got[0].Mend, "kubectl -n argocd ") || strings.Contains(got[0].Mend, "NAME ") {
 			t.Errorf("%s: %+v", kind, got)
 			continue
@@ -409,10 +416,10 @@ func TestEachProblemOfSecretsHasItsCommand(t *testing.T) {
 		}
 	}
 	const kind = discover.MissingServer
-	s.out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind}, {Secret: "prod", Kind: kind}}
-	want := []Finding{{Result: Fault, Message: "MissingServer: , and 1 more", Subjects: []string{"dev", "prod"},
+	s.Out.Fleet.Problems = []discover.SecretProblem{{Secret: "dev", Kind: kind}, {Secret: "prod", Kind: kind}}
+	want := []finding.Finding{{Result: finding.Fault, Message: "MissingServer: , and 1 more", Subjects: []string{"dev", "prod"},
 		Mend: `kubectl -n argocd patch secret NAME --type=merge -p '{"stringData":{"server":"https://HOST:PORT"}}'`}}
-	if diff := cmp.Diff(want, s.checkSecrets()); diff != "" {
+	if diff := cmp.Diff(want, checkSecrets(s)); diff != "" {
 		t.Errorf("two of one kind (-want +got):\n%s", diff)
 	}
 }
@@ -420,12 +427,12 @@ func TestEachProblemOfSecretsHasItsCommand(t *testing.T) {
 // A plan that is nearly full is told before it is.
 func TestAPlanThatIsNearlyFullIsTold(t *testing.T) {
 	s := healthy(t)
-	s.out.Next = plan.Plan{Clusters: map[string]plan.Row{}}
+	s.Out.Next = plan.Plan{Clusters: map[string]plan.Row{}}
 	for i := range 7000 {
-		s.out.Next.Clusters[fmt.Sprintf("cluster-%075d", i)] = plan.Row{Replica: 1, Load: "0.13", Server: "0123456789"}
+		s.Out.Next.Clusters[fmt.Sprintf("cluster-%075d", i)] = plan.Row{Replica: 1, Load: "0.13", Server: "0123456789"}
 	}
-	got := s.checkSize()
-	if len(got) != 1 || got[0].Result != Warning || !strings.HasPrefix(got[0].Message, "the plan of 7000 clusters leaves") || got[0].Mend == "" {
+	got := checkSize(s)
+	if len(got) != 1 || got[0].Result != finding.Warning || !strings.HasPrefix(got[0].Message, "the plan of 7000 clusters leaves") || got[0].Mend == "" {
 		t.Errorf("said is %+v", got)
 	}
 }
@@ -443,62 +450,70 @@ func TestWhichToolWritesTheSameObjects(t *testing.T) {
 	const pointers = "jsonPointers: [/spec/replicas], jqPathExpressions: " +
 		`['.spec.template.spec.containers[].env[]? | select(.name == "ARGOCD_CONTROLLER_REPLICAS")']}], syncPolicy: `
 	for name, test := range map[string]struct {
-		change        func(*seen)
+		change        func(*look.Seen)
 		message, mend string
 	}{
-		"an Application's annotation": {func(s *seen) {
-			s.template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "argo:apps/StatefulSet:argocd/x"}
+		"an Application's annotation": {func(s *look.Seen) {
+			s.Template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "argo:apps/StatefulSet:argocd/x"}
 		}, "the workload is written by an Argo CD Application argo", pointers},
-		"an Application's label": {func(s *seen) { s.template.Labels = map[string]string{"argocd.argoproj.io/instance": "argo"} },
+		"an Application's label": {func(s *look.Seen) { s.Template.Labels = map[string]string{"argocd.argoproj.io/instance": "argo"} },
 			"the workload is written by an Argo CD Application argo", pointers},
-		"the shared label": {func(s *seen) { s.template.Labels = map[string]string{"app.kubernetes.io/instance": "argo"} },
+		"the shared label": {func(s *look.Seen) { s.Template.Labels = map[string]string{"app.kubernetes.io/instance": "argo"} },
 			"the workload is written by an Argo CD Application or a Helm release, argo", pointers},
-		"Flux": {func(s *seen) { s.template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "cd"} },
+		"Flux": {func(s *look.Seen) { s.Template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "cd"} },
 			"the workload is written by a Flux Kustomization cd", "no spec.replicas"},
-		"managed fields alone": {func(s *seen) { s.template.ManagedFields = fields("Terraform", `{"f:spec":{"f:replicas":{}}}`) },
+		"managed fields alone": {func(s *look.Seen) { s.Template.ManagedFields = fields("Terraform", `{"f:spec":{"f:replicas":{}}}`) },
 			`"Terraform" writes the spec of the workload`, "ignore_changes = [spec[0].replicas, spec[0].template[0].spec[0].container[0].env]"},
-		"the fields of a tool whose mark is there": {func(s *seen) {
-			s.template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "cd"}
-			s.template.ManagedFields = fields("helm-controller", `{"f:spec":{}}`)
+		"the fields of a tool whose mark is there": {func(s *look.Seen) {
+			s.Template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "cd"}
+			s.Template.ManagedFields = fields("helm-controller", `{"f:spec":{}}`)
 		}, "the workload is written by a Flux HelmRelease cd", "no spec.replicas"},
-		"status alone, and a person": {func(s *seen) {
-			s.template.ManagedFields = append(fields("kube-controller-manager", `{"f:status":{}}`), fields("kubectl-edit", `{"f:spec":{}}`)...)
+		"status alone, and a person": {func(s *look.Seen) {
+			s.Template.ManagedFields = append(fields("kube-controller-manager", `{"f:status":{}}`), fields("kubectl-edit", `{"f:spec":{}}`)...)
 		}, "no tool but Argo CD and people writes the workload or the cluster Secrets", ""},
-		"a Helm release that is called argocd": {func(s *seen) {
-			s.template.Annotations = map[string]string{"meta.helm.sh/release-name": "argocd"}
+		"a Helm release that is called argocd": {func(s *look.Seen) {
+			s.Template.Annotations = map[string]string{"meta.helm.sh/release-name": "argocd"}
 		}, "the workload is written by a Helm release argocd", "nothing: replicas and env stay the plan's"},
-		"Flux's Helm release argo-cd": {func(s *seen) { s.template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "argo-cd"} },
+		"Flux's Helm release argo-cd": {func(s *look.Seen) { s.Template.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "argo-cd"} },
 			"the workload is written by a Flux HelmRelease argo-cd", "no spec.replicas"},
-		"Flux's Kustomization argocd": {func(s *seen) { s.template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "argocd"} },
+		"Flux's Kustomization argocd": {func(s *look.Seen) {
+			s.Template.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "argocd"}
+		},
 			"the workload is written by a Flux Kustomization argocd", "no spec.replicas"},
-		"an Application that is called flux-terraform": {func(s *seen) {
-			s.template.Labels = map[string]string{"argocd.argoproj.io/instance": "flux-terraform"}
+		"an Application that is called flux-terraform": {func(s *look.Seen) {
+			s.Template.Labels = map[string]string{"argocd.argoproj.io/instance": "flux-terraform"}
 		}, "the workload is written by an Argo CD Application flux-terraform", pointers},
-		"the shared label argocd": {func(s *seen) { s.template.Labels = map[string]string{"app.kubernetes.io/instance": "argocd"} },
+		"the shared label argocd": {func(s *look.Seen) { s.Template.Labels = map[string]string{"app.kubernetes.io/instance": "argocd"} },
 			"the workload is written by an Argo CD Application or a Helm release, argocd", "for an Application: spec: {ignoreDifferences"},
-		"managed by Helm": {func(s *seen) { s.template.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"} },
+		"managed by Helm": {func(s *look.Seen) { s.Template.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"} },
 			"the workload is written by Helm", "nothing: replicas and env stay the plan's"},
-		"the operator": {func(s *seen) { s.template.OwnerReferences = []metav1.OwnerReference{{Kind: "ArgoCD", Name: "argocd"}} },
+		"the operator": {func(s *look.Seen) {
+			s.Template.OwnerReferences = []metav1.OwnerReference{{Kind: "ArgoCD", Name: "argocd"}}
+		},
 			"the workload belongs to ArgoCD argocd, which writes it, too", "nothing: replicas and env stay the plan's"},
-		"an owner that nobody knows": {func(s *seen) { s.template.OwnerReferences = []metav1.OwnerReference{{Kind: "App", Name: "argocd"}} },
+		"an owner that nobody knows": {func(s *look.Seen) {
+			s.Template.OwnerReferences = []metav1.OwnerReference{{Kind: "App", Name: "argocd"}}
+		},
 			"the workload belongs to App argocd, which writes it, too", "docs/gitops.md has what to set for it"},
-		"an Application's Deployment, which has no such env": {func(s *seen) {
-			s.in.Workload.Kind = plan.Deployment
-			s.template.Labels = map[string]string{"argocd.argoproj.io/instance": "argo"}
+		"an Application's Deployment, which has no such env": {func(s *look.Seen) {
+			s.In.Workload.Kind = plan.Deployment
+			s.Template.Labels = map[string]string{"argocd.argoproj.io/instance": "argo"}
 		}, "the workload is written by an Argo CD Application argo", "kind: Deployment, jsonPointers: [/spec/replicas]}], syncPolicy: "},
-		"Secrets of a Helm release argocd": {func(s *seen) { s.trackers = map[tracker][]string{{"a Helm release argocd", helm}: {"dev"}} },
+		"Secrets of a Helm release argocd": {func(s *look.Seen) {
+			s.Trackers = map[gitops.Tracker][]string{{Said: "a Helm release argocd", Tool: gitops.Helm}: {"dev"}}
+		},
 			"1 cluster Secret written by a Helm release argocd", "nothing: data.shard stays the plan's"},
-		"Secrets by helm-controller": {func(s *seen) { s.writers["helm-controller"] = []string{"dev"} },
+		"Secrets by helm-controller": {func(s *look.Seen) { s.Writers["helm-controller"] = []string{"dev"} },
 			`"helm-controller" writes the data of 1 cluster Secret`, "no data.shard"},
-		"Secrets of an Application": {func(s *seen) {
-			s.trackers = map[tracker][]string{{"an Argo CD Application clusters", argoCD}: {"dev", "prod"}}
-			s.writers["argocd-controller"] = []string{"dev", "prod"}
+		"Secrets of an Application": {func(s *look.Seen) {
+			s.Trackers = map[gitops.Tracker][]string{{Said: "an Argo CD Application clusters", Tool: gitops.ArgoCD}: {"dev", "prod"}}
+			s.Writers["argocd-controller"] = []string{"dev", "prod"}
 		}, "2 cluster Secrets written by an Argo CD Application clusters", "jsonPointers: [/data/shard]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(t)
 			test.change(s)
-			got := s.checkOwners()
+			got := checkOwners(s)
 			if len(got) != 1 || got[0].Message != test.message || !strings.Contains(got[0].Mend, test.mend) {
 				t.Errorf("said is %+v, want %q, %q", got, test.message, test.mend)
 			}
@@ -510,36 +525,8 @@ func TestWhichToolWritesTheSameObjects(t *testing.T) {
 func TestWhateverStandsThereIsRead(t *testing.T) {
 	s := healthy(t)
 	rapid.Check(t, func(r *rapid.T) {
-		text := func() string { return fixture.Hostile(r) }
-		for _, m := range marks() {
-			marked := map[string]string{m.key: text()}
-			if by := trackedBy(metav1.ObjectMeta{Labels: marked, Annotations: marked}); strings.ContainsAny(by.said, "\n\x1b") {
-				r.Errorf("%q is told as it is", by.said)
-			}
-		}
-		s.image, s.kubernetes = text(), text()
-		s.checkArgoCD()
-		s.checkKubernetes()
-		if why := s.bundleFault([]byte(text())); why == "" {
-			r.Error("a bundle of no certificate is taken for one")
-		}
-		writersOf([]metav1.ManagedFieldsEntry{{Manager: text(), FieldsV1: metav1.NewFieldsV1(text())}}, "f:data")
+		s.Image, s.Kubernetes = fixture.Hostile(r), fixture.Hostile(r)
+		checkArgoCD(s)
+		checkKubernetes(s)
 	})
-}
-
-// What the manifests let the planner do is asked for one by one, by the installation's own names.
-func TestTheRightsAreTheManifests(t *testing.T) {
-	all, err := shippedRights("gitops", "ctrl")
-	fixture.MustDo(t, err)
-	got := map[string]string{}
-	for _, r := range all {
-		got[ruleWords(r.rule)] = r.attributes.Namespace
-	}
-	for want, namespace := range map[string]string{"patch secrets": "gitops", "patch statefulsets/scale.apps ctrl": "gitops",
-		"update leases.coordination.k8s.io ballast-ctrl":                                "gitops",
-		"get mutatingwebhookconfigurations.admissionregistration.k8s.io ballast.gitops": ""} {
-		if in, there := got[want]; !there || in != namespace {
-			t.Errorf("%s in %q is asked for: %v, in %q", want, namespace, there, in)
-		}
-	}
 }

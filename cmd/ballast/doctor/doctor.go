@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ballast/cmd/ballast/doctor/finding"
+	"ballast/cmd/ballast/doctor/look"
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/source"
 )
@@ -52,46 +54,26 @@ The exit code is 0 without faults, 2 with some, and 1 where the cluster could no
 }
 
 func (o *options) run(ctx context.Context, cmd *cobra.Command) error {
-	s, err := o.look(ctx, cmd)
+	s, err := look.At(ctx, cmd, &o.source)
 	if err != nil {
 		return err
 	}
-	r := report{Findings: s.examine(), all: o.all}
+	r := report{Findings: examine(s), all: o.all}
 	if err := say.Print(o.output, cmd.OutOrStdout(), r); err != nil {
 		return err
 	}
-	if n := r.count(Fault); n > 0 {
+	if n := r.count(finding.Fault); n > 0 {
 		return say.ExitWith(faults, fmt.Errorf("%s to mend", say.Plural(n, "fault")))
 	}
 	return nil
 }
 
-// Result is how a check ended.
-type Result string
-
-// The results of a check.
-const (
-	OK      Result = "OK"
-	Warning Result = "Warning"
-	Fault   Result = "Fault"   // ballast must not enforce before it is mended
-	Unknown Result = "Unknown" // it could not be looked at
-)
-
-// Finding is what a check found. Subjects are the objects it is about.
-type Finding struct {
-	Check    string   `json:"check"`
-	Result   Result   `json:"result"`
-	Message  string   `json:"message"`
-	Mend     string   `json:"mend,omitempty"`
-	Subjects []string `json:"subjects,omitempty"`
-}
-
 type report struct {
-	Findings []Finding `json:"findings"`
+	Findings []finding.Finding `json:"findings"`
 	all      bool
 }
 
-func (r report) count(of Result) (n int) {
+func (r report) count(of finding.Result) (n int) {
 	for _, f := range r.Findings {
 		if f.Result == of {
 			n++
@@ -112,11 +94,12 @@ func (r report) WriteTable(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	say.To(w, "\n%s, %s, %d not known\n", say.Plural(r.count(Fault), "fault"), say.Plural(r.count(Warning), "warning"), r.count(Unknown))
+	say.To(w, "\n%s, %s, %d not known\n",
+		say.Plural(r.count(finding.Fault), "fault"), say.Plural(r.count(finding.Warning), "warning"), r.count(finding.Unknown))
 	return nil
 }
 
-func (r report) names(f Finding) string {
+func (r report) names(f finding.Finding) string {
 	switch {
 	case len(f.Subjects) == 0:
 		return ""

@@ -1,14 +1,15 @@
 package doctor
 
 import (
+	"ballast/cmd/ballast/doctor/look"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
 // secretMend is the command that mends a problem of the Secrets that have it. None of them prints what a Secret
 // has in its data; an editor shows it.
-func (s *seen) secretMend(kind discover.ProblemKind, names []string) string {
-	of := func(command string) string { return s.kubectl(command, names) }
+func secretMend(s *look.Seen, kind discover.ProblemKind, names []string) string {
+	of := func(command string) string { return s.Kubectl(command, names) }
 	set := func(key, value string) string {
 		return of(`patch secret NAME --type=merge -p '{"stringData":{"` + key + `":"` + value + `"}}'`)
 	}
@@ -23,12 +24,12 @@ func (s *seen) secretMend(kind discover.ProblemKind, names []string) string {
 		return "who made it: " + of(`get secret NAME -o jsonpath='{.metadata.managedFields[*].manager}'`) + "; then " + of("delete secret NAME")
 	case discover.TooMany:
 		return "plan some of them: discover: {selector: {matchLabels: {KEY: VALUE}}} in the configuration; which there are: " +
-			s.kubectl("get secrets -l "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster+" --show-labels", nil)
+			s.Kubectl("get secrets -l "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster+" --show-labels", nil)
 	case discover.InvalidShard, discover.NegativeShard, discover.ShardOutOfRange:
 		return "adoption writes what is so; by hand: " + set("shard", "0")
 	case discover.ConflictingShards:
 		return "adoption writes what is so; by hand the same N into each Secret NAME of that server: " +
-			s.kubectl(`patch secret NAME --type=merge -p '{"stringData":{"shard":"N"}}'`, nil)
+			s.Kubectl(`patch secret NAME --type=merge -p '{"stringData":{"shard":"N"}}'`, nil)
 	case discover.InvalidPin, discover.PinFollows:
 		return of("annotate secret NAME " + plan.AnnotationPin + "-")
 	case discover.BeingDeleted:
@@ -36,8 +37,8 @@ func (s *seen) secretMend(kind discover.ProblemKind, names []string) string {
 	case discover.ConfigUnread:
 		return "write data.config as JSON again: argocd cluster add CONTEXT --upsert, or " + of("edit secret NAME")
 	case discover.InClusterDisabled:
-		return s.kubectl(`patch configmap argocd-cm --type=merge -p '{"data":{"cluster.inClusterEnabled":"true"}}'`, nil) +
+		return s.Kubectl(`patch configmap argocd-cm --type=merge -p '{"data":{"cluster.inClusterEnabled":"true"}}'`, nil) +
 			"; or, where that is meant: " + of("delete secret NAME")
 	}
-	return s.kubectl("describe secret NAME", names)
+	return s.Kubectl("describe secret NAME", names)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"ballast/cmd/ballast/doctor/finding"
+	"ballast/cmd/ballast/doctor/look"
 	"ballast/planner/config"
 	"ballast/planner/cycle/problem"
 )
@@ -14,15 +16,15 @@ func ofSizeInputs(p problem.Problem) bool {
 }
 
 // checkSizeInputs tells which inputs of size rules are not known, as a cycle by this person's rights finds them.
-func (s *seen) checkSizeInputs() (all []Finding) {
-	named := s.in.Config.Size.SizeInputs()
-	if s.in.Config.Size.NodeCap.FromNodes != nil {
+func checkSizeInputs(s *look.Seen) (all []finding.Finding) {
+	named := s.In.Config.Size.SizeInputs()
+	if s.In.Config.Size.NodeCap.FromNodes != nil {
 		named = append(named, "size.nodeCap")
 	}
 	if len(named) == 0 {
-		return ok("no size rule has one")
+		return finding.Well("no size rule has one")
 	}
-	for _, p := range s.out.Problems {
+	for _, p := range s.Out.Problems {
 		if !ofSizeInputs(p) {
 			continue
 		}
@@ -30,10 +32,10 @@ func (s *seen) checkSizeInputs() (all []Finding) {
 		if p.Kind == "NodeCapUnknown" || config.SourceOf(p.Subject) == config.FromNodesInput {
 			mend = "install component size-nodes, by which the planner may list nodes"
 		}
-		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", p.Kind, p.Message), Mend: mend})
+		all = append(all, finding.Warning.With(fmt.Sprintf("%s: %s", p.Kind, p.Message), mend)...)
 	}
 	if len(all) == 0 {
-		return ok("%s: nothing that they are read from is missing", joined(named))
+		return finding.Well("%s: nothing that they are read from is missing", joined(named))
 	}
 	return all
 }

@@ -10,25 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	"ballast/cmd/ballast/doctor/look"
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
 	"ballast/planner/plan"
 )
 
 // sized gives every replica memory by its clusters.
-func sized(s *seen) {
-	s.in.Config.Size = config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
+func sized(s *look.Seen) {
+	s.In.Config.Size = config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
 		{List: config.Requests, Resource: "memory", Base: "1Gi", Slope: "256Mi", Input: config.InputClusters}}}}}
 }
 
 // guaranteed has pods whose class of service is Guaranteed.
-func guaranteed(s *seen) {
+func guaranteed(s *look.Seen) {
 	sized(s)
-	s.pods.spec.Containers[0].Resources.Limits = list("cpu", "1", "memory", "1Gi")
+	s.Pods.Spec.Containers[0].Resources.Limits = list("cpu", "1", "memory", "1Gi")
 	same := list("cpu", "1", "memory", "1Gi")
-	s.pods.controller().Resources = corev1.ResourceRequirements{Requests: same, Limits: same}
+	s.Pods.Controller().Resources = corev1.ResourceRequirements{Requests: same, Limits: same}
 	of := map[string]string{"cpu": "1", "memory": "1Gi"}
-	s.in.Workload.Resources = &plan.Resources{Requests: of, Limits: of}
+	s.In.Workload.Resources = &plan.Resources{Requests: of, Limits: of}
 }
 
 func list(pairs ...string) corev1.ResourceList {
@@ -45,35 +46,35 @@ func TestWhatIsInTheWayOfSizesIsSaid(t *testing.T) {
 		return corev1.ContainerResizePolicy{ResourceName: name, RestartPolicy: corev1.RestartContainer}
 	}
 	var said strings.Builder
-	cases := map[string]func(*seen){
+	cases := map[string]func(*look.Seen){
 		"no policies":                nil,
 		"in place":                   sized,
-		"by the template":            func(s *seen) { sized(s); s.in.Config.Size.Apply, s.resizes = config.Template, ptr.To(false) },
-		"an older API server":        func(s *seen) { sized(s); s.kubernetes, s.resizes = "v1.32.4", ptr.To(false) },
-		"an API server that is mute": func(s *seen) { sized(s); s.resizes = nil },
-		"no container":               func(s *seen) { sized(s); s.pods = nil },
-		"restarts for memory": func(s *seen) {
+		"by the template":            func(s *look.Seen) { sized(s); s.In.Config.Size.Apply, s.Resizes = config.Template, ptr.To(false) },
+		"an older API server":        func(s *look.Seen) { sized(s); s.Kubernetes, s.Resizes = "v1.32.4", ptr.To(false) },
+		"an API server that is mute": func(s *look.Seen) { sized(s); s.Resizes = nil },
+		"no container":               func(s *look.Seen) { sized(s); s.Pods = nil },
+		"restarts for memory": func(s *look.Seen) {
 			sized(s)
-			s.pods.controller().ResizePolicy = []corev1.ContainerResizePolicy{restarts("cpu"), restarts("memory")}
+			s.Pods.Controller().ResizePolicy = []corev1.ContainerResizePolicy{restarts("cpu"), restarts("memory")}
 		},
-		"restarts for cpu, which no policy names": func(s *seen) {
+		"restarts for cpu, which no policy names": func(s *look.Seen) {
 			sized(s)
-			s.pods.controller().ResizePolicy = []corev1.ContainerResizePolicy{restarts("cpu"),
+			s.Pods.Controller().ResizePolicy = []corev1.ContainerResizePolicy{restarts("cpu"),
 				{ResourceName: "memory", RestartPolicy: corev1.NotRequired}}
 		},
 		"guaranteed": guaranteed,
-		"no longer guaranteed": func(s *seen) {
+		"no longer guaranteed": func(s *look.Seen) {
 			guaranteed(s)
-			s.in.Config.Size.Policies[0].Rules = append(s.in.Config.Size.Policies[0].Rules,
+			s.In.Config.Size.Policies[0].Rules = append(s.In.Config.Size.Policies[0].Rules,
 				config.SizeRule{List: config.Limits, Resource: "memory", Base: "4Gi"})
 		},
-		"best effort": func(s *seen) {
+		"best effort": func(s *look.Seen) {
 			sized(s)
-			s.pods.controller().Resources = corev1.ResourceRequirements{}
+			s.Pods.Controller().Resources = corev1.ResourceRequirements{}
 		},
-		"resources of the pod as a whole": func(s *seen) {
+		"resources of the pod as a whole": func(s *look.Seen) {
 			sized(s)
-			s.pods.spec.Resources = &corev1.ResourceRequirements{Limits: list("memory", "8Gi")}
+			s.Pods.Spec.Resources = &corev1.ResourceRequirements{Limits: list("memory", "8Gi")}
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
@@ -81,8 +82,8 @@ func TestWhatIsInTheWayOfSizesIsSaid(t *testing.T) {
 		if change := cases[name]; change != nil {
 			change(s)
 		}
-		s.examined()
-		all := s.checkSizes()
+		examined(s)
+		all := checkSizes(s)
 		for i := range all {
 			all[i].Check = "sizes"
 		}

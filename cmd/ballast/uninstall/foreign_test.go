@@ -2,7 +2,6 @@ package uninstall
 
 import (
 	"bytes"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/fixture"
-	"ballast/manifests/helmchart"
+	"ballast/cmd/ballast/uninstall/objects"
 )
 
 // TestWhatOthersLabelledStays: ballast's label alone makes nothing ballast's. What has it under another name is told, and left.
@@ -52,7 +50,7 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 		&rbacv1.Role{ObjectMeta: in("argocd", "pinner")},
 		&rbacv1.RoleBinding{ObjectMeta: in("argocd", "pinner"), Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ada"}}},
 		&rbacv1.ClusterRole{ObjectMeta: labelled("pinner.argocd")},
-		deployment(watching, watching),
+		deployment("ballast-watch", "ballast-watch"),
 		&corev1.ConfigMap{ObjectMeta: in("argocd-b", "ballast-config")}, // another installation's, as what follows
 		&rbacv1.ClusterRole{ObjectMeta: labelled("ballast-planner.argocd-b")},
 	}
@@ -94,34 +92,6 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 	}
 }
 
-// TestEveryObjectOfTheManifestsIsKnown to uninstall by its kind and its name, as kustomize makes it of each component, or told to be of
-// another installation.
-func TestEveryObjectOfTheManifestsIsKnown(t *testing.T) {
-	manifests, err := helmchart.Open(fixture.Checkout(t, "manifests"))
-	fixture.MustDo(t, err)
-	found, err := filepath.Glob(fixture.Checkout(t, "manifests", "components", "*"))
-	fixture.MustDo(t, err)
-	settings := helmchart.Settings{Namespace: "argocd", Workload: fixture.ControllerName, PlannerAccount: "ballast-planner", WebhookAccount: "ballast-webhook"}
-	seen := map[string]bool{}
-	for _, path := range found {
-		component := "components/" + filepath.Base(path)
-		if component == "components/retarget" { // which is in all that is built
-			continue
-		}
-		objects, err := manifests.Build(settings, []string{"watch"}, []string{component, "watch/alerts"})
-		fixture.MustDo(t, err)
-		for _, object := range objects {
-			u := unstructured.Unstructured{Object: object}
-			seen[u.GetKind()+" "+u.GetName()] = true
-			switch known := made(&u, strings.TrimSuffix(u.GetName(), ".argocd")); {
-			case !isBallasts(&u):
-				t.Errorf("%s: %s %q lacks ballast's label", component, u.GetKind(), u.GetName())
-			case known == (u.GetName() == watching) && u.GetKind() != "Secret": // which goes by name
-				t.Errorf("%s: %s %q is known to uninstall: %t", component, u.GetKind(), u.GetName(), known)
-			}
-		}
-	}
-	if len(seen) < 40 || !seen["ConfigMap ballast-dashboard"] || !seen["Deployment "+watching] {
-		t.Errorf("only %d objects were seen", len(seen))
-	}
+func labelled(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{objects.PartOf: "ballast"}}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/uninstall/objects"
 	"ballast/planner/conflicts"
 	"ballast/planner/plan"
 )
@@ -37,7 +39,7 @@ func startMidway(t *testing.T) *midway {
 	holder := "ballast-planner-a"
 	m.must(m.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-" + fixture.ControllerName},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(fixture.Noon))}}))
-	m.must(m.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-planner", Labels: map[string]string{partOf: "ballast"}}}))
+	m.must(m.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-planner", Labels: map[string]string{objects.PartOf: "ballast"}}}))
 	return m
 }
 
@@ -201,8 +203,8 @@ func TestNoFreezeIsWrittenOver(t *testing.T) {
 		}
 		return c.Patch(ctx, object, patch, options...)
 	}})
-	m.must(o.freeze(t.Context(), c))
-	m.must(o.thaw(t.Context(), c))
+	m.must(o.maps().Freeze(t.Context(), c))
+	m.must(o.maps().Thaw(t.Context(), c))
 	var cm corev1.ConfigMap
 	m.must(m.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: "ballast-plan"}, &cm))
 	delete(cm.Annotations, plan.AnnotationDigest)
@@ -339,10 +341,11 @@ func TestUninstallGoesWithoutAWorkload(t *testing.T) {
 // puts back before the plan goes.
 func TestUninstallSaysNothingIsGoneThatRuns(t *testing.T) {
 	deployment := func(name string) *appsv1.Deployment {
-		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: map[string]string{partOf: "platform"}}}
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: map[string]string{objects.PartOf: "platform"}}}
 	}
-	configuration := calling(metav1.ObjectMeta{Name: "ballast.argocd", Labels: map[string]string{partOf: "platform"}}, "argocd")
-	configuration.Webhooks[0].Name, configuration.Webhooks[0].ClientConfig.Service.Name = "clusters.ballast.argoproj.io", service
+	configuration := admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "ballast.argocd", Labels: map[string]string{objects.PartOf: "platform"}},
+		Webhooks: []admissionv1.MutatingWebhook{{Name: "clusters.ballast.argoproj.io", ClientConfig: admissionv1.WebhookClientConfig{
+			Service: &admissionv1.ServiceReference{Namespace: "argocd", Name: "ballast-webhook"}}}}}
 	const lacks = ` is ballast's by its name or by whom it calls, and lacks the label app.kubernetes.io/part-of=ballast`
 	const again = ` is there again, or still: take it out of what puts it back`
 	for name, test := range map[string]struct {

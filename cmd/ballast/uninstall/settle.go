@@ -8,7 +8,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
-	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -46,9 +44,6 @@ func (h *heartbeat) beats(lease *coordinationv1.Lease, now time.Time) bool {
 
 // thawWithin is how long the freeze may take to go where the command ends without success.
 const thawWithin = 10 * time.Second
-
-// frozenFor is why it is frozen meanwhile, for those who look.
-const frozenFor = steer.FrozenByUninstall
 
 // underWay reports whether a rollout goes on that a planner will end.
 func (o *options) underWay(ctx context.Context, c client.Client, doc configmap.Document, workload string) (bool, error) {
@@ -90,7 +85,7 @@ func (o *options) settled(ctx context.Context, c client.Client, workload string)
 	}
 	thaw, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawWithin) // the command's own time may be over
 	defer cancel()
-	return target, w, errors.Join(err, o.thaw(thaw, c))
+	return target, w, errors.Join(err, o.maps().Thaw(thaw, c))
 }
 
 // settle has the rollout under way end, and nothing begin after it: a wave comes to its end, what restarts goes on to its own,
@@ -116,7 +111,7 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 			return false, errors.New(wish)
 		}
 		if !doc.Paused {
-			return false, o.freeze(ctx, c)
+			return false, o.maps().Freeze(ctx, c)
 		}
 		return false, nil
 	})
@@ -142,24 +137,4 @@ func (o *options) wishOf(doc configmap.Document) string {
 			"or take it back with `ballast evacuate <replica> --off`, and run uninstall again"
 	}
 	return ""
-}
-
-// freeze keeps the planner from beginning anything after the rollout that ends. Who froze it meanwhile is not written over.
-func (o *options) freeze(ctx context.Context, c client.Client) error {
-	return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
-		if configmap.Parse(nil, cm.Annotations).Paused {
-			return nil, nil
-		}
-		return map[string]*string{plan.AnnotationPaused: ptr.To("true"), plan.AnnotationPausedReason: ptr.To(frozenFor)}, nil
-	})
-}
-
-// thaw ends that freeze, and no other: the next installation that goes on with this plan must decide.
-func (o *options) thaw(ctx context.Context, c client.Client) error {
-	return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
-		if cm.Annotations[plan.AnnotationPausedReason] != frozenFor {
-			return nil, nil
-		}
-		return map[string]*string{plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil}, nil
-	})
 }

@@ -24,6 +24,7 @@ import (
 
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
@@ -269,8 +270,8 @@ func TestAnotherInstallationsPlannerEndsNoRollout(t *testing.T) {
 // TestOnlyItsOwnFreezeEnds with a plan that is kept: a person's is for the next installation, too.
 func TestOnlyItsOwnFreezeEnds(t *testing.T) {
 	for reason, want := range map[string]map[string]string{
-		frozenFor: {},
-		"a sale":  {plan.AnnotationPaused: "true", plan.AnnotationPausedReason: "a sale"},
+		steer.FrozenByUninstall: {},
+		"a sale":                {plan.AnnotationPaused: "true", plan.AnnotationPausedReason: "a sale"},
 	} {
 		o := &options{plan: "ballast-plan", history: "ballast-history"}
 		o.cluster.Namespace = "argocd"
@@ -278,11 +279,11 @@ func TestOnlyItsOwnFreezeEnds(t *testing.T) {
 		cm := &corev1.ConfigMap{}
 		key := client.ObjectKey{Namespace: "argocd", Name: o.plan}
 		fixture.MustDo(t, o.breakGlass(t.Context(), c))
-		fixture.MustDo(t, o.freeze(t.Context(), c))
+		fixture.MustDo(t, o.maps().Freeze(t.Context(), c))
 		fixture.MustDo(t, c.Get(t.Context(), key, cm))
 		cm.Annotations[plan.AnnotationPausedReason] = reason
 		fixture.MustDo(t, c.Update(t.Context(), cm))
-		fixture.MustDo(t, o.endBreakGlass(t.Context(), c))
+		fixture.MustDo(t, o.maps().Keep(t.Context(), c))
 		cm = &corev1.ConfigMap{}
 		fixture.MustDo(t, c.Get(t.Context(), key, cm))
 		delete(cm.Annotations, plan.AnnotationDigest)
@@ -327,7 +328,7 @@ func TestPoliciesThatAreDeletedHoldForAMoment(t *testing.T) {
 				}
 				return forbidden
 			}})
-			err := o.endBreakGlass(ctx, c)
+			err := o.maps().Keep(ctx, c)
 			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 				t.Errorf("it ends with %v, want %q", err, test.says)
 			}
@@ -347,7 +348,7 @@ func TestPoliciesThatAreDeletedHoldForAMoment(t *testing.T) {
 func TestUninstallPatchesWhatNobodyPatches(t *testing.T) {
 	o := &options{plan: "ballast-plan", history: "ballast-history"}
 	o.cluster.Namespace = "argocd"
-	for name, write := range map[string]func(context.Context, client.Client) error{"break-glass": o.breakGlass, "its end": o.endBreakGlass, "freeze": o.freeze} {
+	for name, write := range map[string]func(context.Context, client.Client) error{"break-glass": o.breakGlass, "its end": o.maps().Keep, "freeze": o.maps().Freeze} {
 		var bodies []string
 		site := stoppedSite(t, 4, 4, "argocd").(client.WithWatch)
 		fixture.MustDo(t, site.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: o.history}}))

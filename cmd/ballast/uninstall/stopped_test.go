@@ -40,7 +40,7 @@ func TestUninstallLeavesNoWorkloadStopped(t *testing.T) {
 			o.cluster.Namespace = "argocd"
 			c := stoppedSite(t, tc.replicas, tc.planned, tc.namespace)
 			if tc.glass != "" {
-				fixture.MustDo(t, o.enforcement(t.Context(), c, &tc.glass))
+				fixture.MustDo(t, o.maps().Enforcement(t.Context(), c, &tc.glass))
 			}
 			target, _, _, err := o.target(t.Context(), c)
 			if tc.says == "" {

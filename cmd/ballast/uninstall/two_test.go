@@ -34,6 +34,7 @@ import (
 
 	"ballast/certs"
 	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/uninstall/objects"
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 	"ballast/webhook"
@@ -225,7 +226,7 @@ func (w *twoSites) plan(in *installed) {
 		p.Clusters = map[string]plan.Row{"prod-eu": {Replica: in.replica, Load: "0.41"}}
 	}), "", nil)
 	w.must(err)
-	cm.Namespace, cm.Labels = in.namespace, map[string]string{partOf: "ballast"}
+	cm.Namespace, cm.Labels = in.namespace, map[string]string{objects.PartOf: "ballast"}
 	as := rest.CopyConfig(w.server)
 	as.Impersonate = rest.ImpersonationConfig{UserName: in.planner(), Groups: []string{"system:masters"}}
 	planner, err := client.New(as, client.Options{})

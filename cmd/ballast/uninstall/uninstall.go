@@ -11,29 +11,22 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/say"
-	"ballast/planner/answer"
+	"ballast/cmd/ballast/uninstall/configmaps"
+	"ballast/cmd/ballast/uninstall/objects"
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/discover/workload"
-	"ballast/planner/patchable"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/printable"
-	"ballast/planner/status"
-	"ballast/planner/store"
 )
 
 type options struct {
@@ -47,11 +40,11 @@ type options struct {
 	every    time.Duration // between two looks at a rollout
 	now      func() time.Time
 
-	heartbeat  heartbeat
-	foreigners []foreigner // of the step that goes on
-	sizes      string      // what becomes of those that the plan holds
-	gone       bool        // there is no application-controller, as it was looked for last
-	otherwise  string      // what the step that goes on does, where that is not what it said before it waited
+	heartbeat heartbeat
+	foreign   []client.Object // that stay, of the step that goes on
+	sizes     string          // what becomes of those that the plan holds
+	gone      bool            // there is no application-controller, as it was looked for last
+	otherwise string          // what the step that goes on does, where that is not what it said before it waited
 }
 
 // NewCommand makes `ballast uninstall`.
@@ -147,7 +140,8 @@ func (o *options) carryOut(ctx context.Context, c client.Client, steps []uninsta
 	for _, step := range steps {
 		say.To(out, "- %s\n", step.what)
 		err := step.do(ctx, c)
-		o.tellForeigners(out)
+		objects.Tell(out, o.foreign)
+		o.foreign = nil
 		if o.otherwise != "" {
 			say.To(out, "  by now %s\n", o.otherwise)
 			o.otherwise = ""
@@ -177,27 +171,31 @@ func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep
 		}
 		return nil
 	}
-	rest := func(ctx context.Context, c client.Client) error {
-		if err := o.deleteRest(ctx, c); err != nil {
+	webhooks := func(ctx context.Context, c client.Client) (err error) {
+		o.foreign, err = o.objects().DeleteWebhooks(ctx, c)
+		return err
+	}
+	rest := func(ctx context.Context, c client.Client) (err error) {
+		if o.foreign, err = o.objects().DeleteRest(ctx, c); err != nil {
 			return err
 		}
-		if err := o.noneLeft(ctx, c); err != nil {
+		if err := o.objects().NoneLeft(ctx, c); err != nil {
 			return err
 		}
 		target, err := o.leftRunning(ctx, c, target)
 		if err != nil {
 			return err
 		}
-		return o.deleteLease(ctx, c, target.Name)
+		return o.objects().DeleteLease(ctx, c, target.Name)
 	}
-	last := uninstallStep{"the plan, its history and their key", o.deletePlan}
+	last := uninstallStep{"the plan, its history and their key", o.maps().Delete}
 	if o.keepPlan {
-		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
+		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.maps().Keep}
 	}
 	return []uninstallStep{
 		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
 		{env, align},
-		{"the webhook configuration", o.deleteWebhooks},
+		{"the webhook configuration", webhooks},
 		{"the Deployments and what belongs to them", rest},
 		last,
 	}
@@ -216,6 +214,14 @@ func (o *options) envStep(target plan.Target, w discover.Workload) string {
 	return fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas)
 }
 
+func (o *options) maps() configmaps.Maps {
+	return configmaps.Maps{Namespace: o.cluster.Namespace, Plan: o.plan, History: o.history, Every: o.every}
+}
+
+func (o *options) objects() objects.Installation {
+	return objects.Installation{Namespace: o.cluster.Namespace, Plan: o.plan, History: o.history, Webhooks: o.webhooks}
+}
+
 func (o *options) config() config.PlannerConfig {
 	cfg := config.Default()
 	cfg.Target.Namespace, cfg.Plan.ConfigMap = o.cluster.Namespace, o.plan
@@ -224,7 +230,7 @@ func (o *options) config() config.PlannerConfig {
 
 // target is the plan's, else the one that is found; goesOn says that a rollout of it is to end first.
 func (o *options) target(ctx context.Context, c client.Client) (target plan.Target, w discover.Workload, goesOn bool, err error) {
-	if err := errors.Join(o.onlyOwn(ctx, c), o.allKnown(ctx, c)); err != nil {
+	if err := errors.Join(o.maps().OnlyOwn(ctx, c), o.objects().AllKnown(ctx, c)); err != nil {
 		return plan.Target{}, discover.Workload{}, false, err
 	}
 	doc, err := connect.ReadDocument(ctx, c, o.config())
@@ -318,7 +324,7 @@ var errGoesOn = errors.New("a rollout began meanwhile")
 func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 	var name string
 	once := func() error {
-		return o.annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
+		return o.maps().Annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
 			target, _, goesOn, err := o.judge(ctx, c, configmap.Parse(cm.Data, cm.Annotations))
 			if name = target.Name; err == nil && goesOn {
 				err = errGoesOn
@@ -334,85 +340,6 @@ func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 		err = once()
 	}
 	return err
-}
-
-// endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this
-// one is there any more that the annotation kept quiet.
-func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
-	if err := o.deleteConfigMap(ctx, c, status.Name(o.plan)); err != nil { // whose word was it?
-		return err
-	}
-	if err := o.thaw(ctx, c); err != nil {
-		return err
-	}
-	// A history that cannot be written leaves no plan under which nothing is enforced.
-	return errors.Join(o.forgetWords(ctx, c), o.enforcement(ctx, c, nil))
-}
-
-// refuses is for how long the API server may go by admission policies that were deleted: it reads them anew each second.
-const refuses = 15 * time.Second
-
-// forgetWords takes this installation's break-glass, freeze and pins out of the history, which has them for a plan that somebody
-// deletes. The policies, which were deleted a moment ago, leave the history to the planner.
-func (o *options) forgetWords(ctx context.Context, c client.Client) error {
-	history := store.New(store.Options{Client: c, Namespace: o.cluster.Namespace, History: o.history})
-	var refused error
-	err := wait.PollUntilContextTimeout(ctx, o.every, refuses, true, func(ctx context.Context) (bool, error) {
-		err := history.ForgetWords(ctx)
-		if apierrors.IsForbidden(err) {
-			refused = err
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if refused != nil && wait.Interrupted(err) {
-		return refused
-	}
-	return err
-}
-
-// enforcement writes the annotation, or takes it away by nil.
-func (o *options) enforcement(ctx context.Context, c client.Client, value *string) error {
-	return o.annotate(ctx, c, func(*corev1.ConfigMap) (map[string]*string, error) {
-		return map[string]*string{plan.AnnotationEnforcement: value}, nil
-	})
-}
-
-// edits say which annotations beside the plan are to be written, or to go by nil, where that stands. None: nothing is written.
-type edits func(stands *corev1.ConfigMap) (map[string]*string, error)
-
-// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time: for some seconds.
-func lostRaces() wait.Backoff {
-	return wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Factor: 1.3, Jitter: 0.5}
-}
-
-// annotate writes annotations beside the plan for what stands, and for no other state of it; without a plan ConfigMap there is nothing
-// to do.
-func (o *options) annotate(ctx context.Context, c client.Client, decide edits) error {
-	var last error
-	_ = retry.RetryOnConflict(lostRaces(), func() error { last = o.annotateOnce(ctx, c, decide); return last })
-	return last
-}
-
-func (o *options) annotateOnce(ctx context.Context, c client.Client, decide edits) error {
-	cm := &corev1.ConfigMap{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.plan}, cm); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	set, err := decide(cm)
-	if err != nil || len(set) == 0 {
-		return err
-	}
-	meta := patchable.Meta{UID: cm.UID, ResourceVersion: cm.ResourceVersion, Annotations: set, ManagedFields: patchable.FewManagers(cm.ManagedFields)}
-	patch, err := meta.MergePatch()
-	if err != nil {
-		return fmt.Errorf("encoding the annotations of ConfigMap %q: %w", o.plan, err)
-	}
-	err = c.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch))
-	if apierrors.IsInvalid(err) { // with the whole ConfigMap where no patch of it can be made
-		err = answer.Unquoted(err)
-	}
-	return client.IgnoreNotFound(err)
 }
 
 // alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
@@ -465,65 +392,4 @@ func (o *options) leftRunning(ctx context.Context, c client.Client, target plan.
 		return target, err
 	}
 	return target, o.standsStill(doc, w)
-}
-
-// deleteWebhooks deletes the configuration of this installation, under whatever name.
-func (o *options) deleteWebhooks(ctx context.Context, c client.Client) error {
-	var all outside
-	if err := list(ctx, c, &all.webhooks); err != nil {
-		return err
-	}
-	own, err := all.configurations(o.cluster.Namespace, o.webhooks)
-	if err != nil {
-		return err
-	}
-	o.leave(all.foreignConfigurations(o.cluster.Namespace, o.webhooks)...)
-	return deleteAll(ctx, c, own)
-}
-
-// list reads what there is of a kind; one that the cluster does not have is none.
-func list(ctx context.Context, c client.Client, to client.ObjectList, options ...client.ListOption) error {
-	err := c.List(ctx, to, options...)
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("listing %T: %w", to, err)
-	}
-	return nil
-}
-
-func deleteAll(ctx context.Context, c client.Client, objects []client.Object) error {
-	for _, object := range objects {
-		if err := c.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %T %q: %w", object, object.GetName(), err)
-		}
-	}
-	return nil
-}
-
-func (o *options) deletePlan(ctx context.Context, c client.Client) error {
-	for _, name := range []string{status.Name(o.plan), o.plan, o.history} {
-		if err := o.deleteConfigMap(ctx, c, name); err != nil {
-			return err
-		}
-	}
-	// Without its plans the key vouches for nothing.
-	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: store.KeyName(o.plan)}}
-	if err := c.Delete(ctx, key); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting Secret %q: %w", key.Name, err)
-	}
-	return nil
-}
-
-func (o *options) deleteConfigMap(ctx context.Context, c client.Client, name string) error {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: name}}
-	if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting ConfigMap %q: %w", name, err)
-	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(cm), cm); err == nil && len(cm.Finalizers) > 0 {
-		return fmt.Errorf("deleting ConfigMap %q: it waits for its finalizers %s; where nobody is to take them off: kubectl -n %s patch configmap %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
-			name, printable.Text(strings.Join(cm.Finalizers, ", "), 500), o.cluster.Namespace, name)
-	}
-	return nil
 }

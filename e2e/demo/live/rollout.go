@@ -1,9 +1,11 @@
-package main
+// Package live is the chapters of `make demo` with Argo CD's own application-controllers, on a control plane of their own.
+package live
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"ballast/e2e/assets"
+	"ballast/e2e/demo/stage"
 	"ballast/e2e/fleet"
 	"ballast/e2e/gaps"
 	"ballast/e2e/gaps/timeline"
@@ -31,52 +34,57 @@ const (
 	medianGap  = time.Second
 )
 
-// live is the last step: Argo CD's own application-controllers, and how long a cluster is without an owner.
-func (s *story) live(ctx context.Context) error {
-	argocd, err := s.buildArgoCD(ctx)
+// Live is the second control plane of the demo, beside the stage of the first; none before Rollout.
+type Live struct {
+	*stage.Stage
+	second *gaps.Site
+}
+
+// Rollout is step 8: how long a cluster is without an owner while a replica is added.
+func (s *Live) Rollout(ctx context.Context) error {
+	var argocd assets.ArgoCD
+	err := s.Building("looking for Argo CD's application-controller in the build cache", func(says io.Writer) (err error) {
+		argocd, err = assets.BuildArgoCD(ctx, says)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	w, err := s.startLive(ctx, argocd)
-	if w != nil {
-		s.second = w
-	}
-	if err != nil {
+	if s.second, err = s.start(ctx, argocd); err != nil {
 		return err
 	}
-	if err := s.adopt(ctx, w); err != nil {
+	if err := s.adopt(ctx, s.second); err != nil {
 		return err
 	}
-	return s.grow(ctx, w)
+	return s.grow(ctx, s.second)
 }
 
-func (s *story) buildArgoCD(ctx context.Context) (argocd assets.ArgoCD, err error) {
-	now := &lastLine{text: "looking for Argo CD's application-controller in the build cache"}
-	stop := s.out.Ticking(now.String)
-	argocd, err = assets.BuildArgoCD(ctx, now)
-	stop(err == nil)
-	return argocd, err
+// Stop ends its processes.
+func (s *Live) Stop() {
+	if s.second != nil {
+		s.second.Stop()
+	}
 }
 
-// startLive brings up a second control plane beside the first.
-func (s *story) startLive(ctx context.Context, argocd assets.ArgoCD) (w *gaps.Site, err error) {
-	dir := filepath.Join(s.dir, "live")
+// start brings up a second control plane beside the first.
+func (s *Live) start(ctx context.Context, argocd assets.ArgoCD) (w *gaps.Site, err error) {
+	dir := filepath.Join(s.Dir, "live")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the second plane's folder: %w", err)
 	}
-	log, err := os.Create(filepath.Join(s.dir, "live.log"))
+	log, err := os.Create(filepath.Join(s.Dir, "live.log"))
 	if err != nil {
 		return nil, fmt.Errorf("making the second plane's log: %w", err)
 	}
-	err = s.out.Busy(fmt.Sprintf("another control plane, %d application-controllers of Argo CD v3.2.11, %d clusters", liveBefore, liveClusters), func() error {
-		w, err = gaps.Start(context.WithoutCancel(ctx), gaps.Options{Binaries: s.binaries, ArgoCD: argocd, Ballast: s.ballast(),
+	err = s.Out.Busy(fmt.Sprintf("another control plane, %d application-controllers of Argo CD v3.2.11, %d clusters", liveBefore, liveClusters), func() error {
+		w, err = gaps.Start(context.WithoutCancel(ctx), gaps.Options{Binaries: s.Binaries, ArgoCD: argocd, Ballast: s.Ballast(),
 			Replicas: liveBefore, ControllerReplicas: liveBefore, Clusters: liveClusters, Requests: requests(liveApps), Dir: dir, Log: log})
 		return err
 	})
 	if err != nil {
 		return w, err
 	}
-	return w, s.out.Busy("its cert-manager and Prometheus", func() error {
+	return w, s.Out.Busy("its cert-manager and Prometheus", func() error {
 		return errors.Join(w.Plane.StartCertManager(ctx), w.Monitor(ctx))
 	})
 }
@@ -97,17 +105,17 @@ func liveConfig(w *gaps.Site, replicas int) map[string]any {
 }
 
 // adopt installs ballast: the one restart, in which no cluster changes its owner.
-func (s *story) adopt(ctx context.Context, w *gaps.Site) error {
+func (s *Live) adopt(ctx context.Context, w *gaps.Site) error {
 	from := time.Now()
 	before, err := liveOwners(w)
 	if err != nil {
 		return err
 	}
-	s.out.Say("ballast is installed, with rollout: {live: {}} and %d replicas", liveBefore)
-	if err := s.out.Busy("ballast from its manifests", func() error { return w.InstallBallast(ctx, liveConfig(w, liveBefore)) }); err != nil {
+	s.Out.Say("ballast is installed, with rollout: {live: {}} and %d replicas", liveBefore)
+	if err := s.Out.Busy("ballast from its manifests", func() error { return w.InstallBallast(ctx, liveConfig(w, liveBefore)) }); err != nil {
 		return err
 	}
-	err = s.holds(ctx, 3*time.Minute, fmt.Sprintf("the one restart: %s is %s from now on", fleet.ReplicasEnv, liveEnv), func(ctx context.Context) error {
+	err = s.Holds(ctx, 3*time.Minute, fmt.Sprintf("the one restart: %s is %s from now on", fleet.ReplicasEnv, liveEnv), func(ctx context.Context) error {
 		sts, err := w.StatefulSet(ctx)
 		if err != nil {
 			return err
@@ -120,7 +128,7 @@ func (s *story) adopt(ctx context.Context, w *gaps.Site) error {
 	if err != nil {
 		return err
 	}
-	return s.holds(ctx, time.Minute, "every cluster has the owner that it had", func(context.Context) error {
+	return s.Holds(ctx, time.Minute, "every cluster has the owner that it had", func(context.Context) error {
 		after, err := liveOwners(w)
 		if err != nil {
 			return err
@@ -164,17 +172,17 @@ func liveOwners(w *gaps.Site) (map[string]string, error) {
 }
 
 // grow adds a replica, and measures in the controllers' own logs.
-func (s *story) grow(ctx context.Context, w *gaps.Site) error {
+func (s *Live) grow(ctx context.Context, w *gaps.Site) error {
 	before, err := liveOwners(w)
 	if err != nil {
 		return err
 	}
 	asked := time.Now()
-	s.out.Say("partition.replicas: %d instead of %d", liveAfter, liveBefore)
+	s.Out.Say("partition.replicas: %d instead of %d", liveAfter, liveBefore)
 	if err := w.Configure(ctx, liveConfig(w, liveAfter)); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, 5*time.Minute, fmt.Sprintf("there are %d replicas, and all waves are done", liveAfter), func(ctx context.Context) error {
+	if err := s.Holds(ctx, 5*time.Minute, fmt.Sprintf("there are %d replicas, and all waves are done", liveAfter), func(ctx context.Context) error {
 		return settledLive(ctx, w, asked, liveAfter)
 	}); err != nil {
 		return err
@@ -190,7 +198,7 @@ func (s *story) grow(ctx context.Context, w *gaps.Site) error {
 	return s.measured(tl, before, after)
 }
 
-func (s *story) measured(tl timeline.Timeline, before, after map[string]string) error {
+func (s *Live) measured(tl timeline.Timeline, before, after map[string]string) error {
 	var without []time.Duration
 	rows := [][]string{{"CLUSTER", "FROM", "TO", "WITHOUT AN OWNER"}}
 	for _, a := range tl.Accounts() {
@@ -207,7 +215,7 @@ func (s *story) measured(tl timeline.Timeline, before, after map[string]string) 
 			rows = append(rows, []string{a.Cluster, a.Moves[0].From, a.Moves[0].To, a.Moves[0].Gap.Round(time.Millisecond).String()})
 		}
 	}
-	s.out.Table(rows)
+	s.Out.Table(rows)
 	switch {
 	case len(without) == 0:
 		return errors.New("no cluster moved to the new replica")
@@ -218,8 +226,8 @@ func (s *story) measured(tl timeline.Timeline, before, after map[string]string) 
 		return fmt.Errorf("pods restarted: %v", tl.Restarts())
 	}
 	slices.Sort(without)
-	s.passed("%d clusters moved, each without an owner for %s at the median, %s at most", len(without),
+	s.Passed("%d clusters moved, each without an owner for %s at the median, %s at most", len(without),
 		timeline.Median(without).Round(time.Millisecond), timeline.Longest(without).Round(time.Millisecond))
-	s.passed("%d clusters did not move and noticed nothing; no replica restarted", len(after)-len(without))
+	s.Passed("%d clusters did not move and noticed nothing; no replica restarted", len(after)-len(without))
 	return nil
 }

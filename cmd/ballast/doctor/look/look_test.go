@@ -1,4 +1,4 @@
-package doctor
+package look
 
 import (
 	"context"
@@ -65,18 +65,18 @@ func TestFailClosedIsJudgedByWhoPlans(t *testing.T) {
 					}
 					return c.List(ctx, list, o...)
 				}}).Build()
-			s := &seen{namespace: "argocd", kubernetes: "v1.34.0", notSeen: map[string]error{}}
-			s.in.Config, s.in.Workload.Name = config.Default(), workload
+			s := &Seen{Namespace: "argocd", Kubernetes: "v1.34.0", NotSeen: map[string]error{}}
+			s.In.Config, s.In.Workload.Name = config.Default(), workload
 			if test.ofPlan != "" {
-				s.in.PlannerUser = account + test.ofPlan
+				s.In.PlannerUser = account + test.ofPlan
 			}
 			s.lookAtInstallation(t.Context(), c)
 			var got []string
-			for _, f := range s.installed.Findings {
+			for _, f := range s.Installed.Findings {
 				got = append(got, f.Subject)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" || s.installErr != nil || s.planner != account+test.planner {
-				t.Errorf("the planner is %q, %v (-want +got):\n%s", s.planner, s.installErr, diff)
+			if diff := cmp.Diff(test.want, got); diff != "" || s.InstallErr != nil || s.Planner != account+test.planner {
+				t.Errorf("the planner is %q, %v (-want +got):\n%s", s.Planner, s.InstallErr, diff)
 			}
 		})
 	}

@@ -1,4 +1,5 @@
-package uninstall
+// Package objects knows which of a cluster's objects are those of one installation of ballast, and deletes them.
+package objects
 
 import (
 	"fmt"
@@ -13,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Installation is one in a cluster: its namespace, its ConfigMaps, and the webhook configuration that a person named.
+type Installation struct{ Namespace, Plan, History, Webhooks string }
 
 // outside is what has no namespace and may be ballast's, of any installation in the cluster.
 type outside struct {

@@ -1,9 +1,11 @@
-package uninstall
+// Package configmaps is what `ballast uninstall` does with the ConfigMaps of plan, history and status.
+package configmaps
 
 import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,25 +16,33 @@ import (
 	"ballast/planner/store"
 )
 
-// onlyOwn refuses ConfigMaps that the flags name and that are not ballast's: they would be annotated, and deleted.
-func (o *options) onlyOwn(ctx context.Context, c client.Reader) error {
+// Maps are the ConfigMaps of an installation, by their names.
+type Maps struct {
+	Namespace, Plan, History string
+
+	Every time.Duration // between two tries
+}
+
+// OnlyOwn refuses ConfigMaps that the flags name and that are not ballast's: they would be annotated, and deleted.
+func (m Maps) OnlyOwn(ctx context.Context, c client.Reader) error {
 	for _, named := range []struct {
 		flag, name, what string
 		is               func(*corev1.ConfigMap) bool
 	}{
-		{"plan-configmap", o.plan, "plan", isPlan},
-		{"plan-configmap", status.Name(o.plan), "status", isStatus},
-		{"history-configmap", o.history, "history", func(cm *corev1.ConfigMap) bool { return hasNothing(cm) || store.IsHistory(cm) }},
+		{"plan-configmap", m.Plan, "plan", isPlan},
+		{"plan-configmap", status.Name(m.Plan), "status", isStatus},
+		{"history-configmap", m.History, "history", func(cm *corev1.ConfigMap) bool { return hasNothing(cm) || store.IsHistory(cm) }},
 	} {
 		cm := &corev1.ConfigMap{}
-		err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: named.name}, cm)
+		err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: named.name}, cm)
 		switch {
 		case client.IgnoreNotFound(err) != nil:
-			return fmt.Errorf("reading ConfigMap %q in %q: %w", named.name, o.cluster.Namespace, err)
+			return fmt.Errorf("reading ConfigMap %q in %q: %w", named.name, m.Namespace, err)
 		case err == nil && !named.is(cm):
-			return fmt.Errorf("ConfigMap %q in %q is no %s of ballast's, and uninstall would delete it: name the one that `plan` in ConfigMap ballast-config does "+
+			return fmt.Errorf("ConfigMap %q in %q is no %s of ballast's, and uninstall would delete it: "+
+				"name the one that `plan` in ConfigMap ballast-config does "+
 				"with --%s; where this is the one and somebody spoiled it, delete it yourself, and run uninstall again",
-				named.name, o.cluster.Namespace, named.what, named.flag)
+				named.name, m.Namespace, named.what, named.flag)
 		}
 	}
 	return nil

@@ -1,4 +1,5 @@
-package main
+// Package audit is the chapter of `make demo` in which the API server's audit log is read.
+package audit
 
 import (
 	"context"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ballast/e2e/demo/stage"
 	"ballast/e2e/site"
 )
 
@@ -28,13 +30,13 @@ type audited struct {
 	DryRun      bool   `json:"dryRun"`
 }
 
-// audit is step 7: who tried what against the plan.
-func (s *story) audit(ctx context.Context) error {
-	namespace := "--namespace=" + s.site.Fleet.Namespace
-	if _, err := s.ballastAudit(ctx, true, namespace, "--user=alice"); err != nil {
+// Read is step 7: who tried what against the plan.
+func Read(ctx context.Context, s *stage.Stage) error {
+	namespace := "--namespace=" + s.Site.Fleet.Namespace
+	if _, err := ballastAudit(ctx, s, true, namespace, "--user=alice"); err != nil {
 		return err
 	}
-	text, err := s.ballastAudit(ctx, false, namespace, "--user=alice", "--all", "--output=json")
+	text, err := ballastAudit(ctx, s, false, namespace, "--user=alice", "--all", "--output=json")
 	if err != nil {
 		return err
 	}
@@ -42,29 +44,29 @@ func (s *story) audit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.tellsAll(writes); err != nil {
+	if err := tellsAll(s, writes); err != nil {
 		return err
 	}
-	totals, err := s.ballastAudit(ctx, true, namespace, "--output=totals")
+	totals, err := ballastAudit(ctx, s, true, namespace, "--output=totals")
 	if err != nil {
 		return err
 	}
 	if err := addsUp(totals, "alice", writes); err != nil {
 		return err
 	}
-	s.passed("the totals are the sums of her writes")
-	return s.noSecretShown()
+	s.Passed("the totals are the sums of her writes")
+	return noSecretShown(s)
 }
 
 // ballastAudit asks the command about the API server's audit log, as somebody in the log's folder does.
-func (s *story) ballastAudit(ctx context.Context, show bool, args ...string) (stdout string, err error) {
-	log := s.site.Plane.AuditLogPath()
+func ballastAudit(ctx context.Context, s *stage.Stage, show bool, args ...string) (stdout string, err error) {
+	log := s.Site.Plane.AuditLogPath()
 	if show {
-		s.out.Command("ballast audit " + quote(append(slices.Clone(args), filepath.Base(log))))
+		s.Out.Command("ballast audit " + stage.Quote(append(slices.Clone(args), filepath.Base(log))))
 	}
-	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, append(append([]string{"audit"}, args...), log)...)
+	stdout, stderr, err := s.Site.RunBallast(ctx, s.Bob, append(append([]string{"audit"}, args...), log)...)
 	if show {
-		s.out.Seen(stdout + stderr)
+		s.Out.Seen(stdout + stderr)
 	}
 	return stdout, err
 }
@@ -84,8 +86,8 @@ func readAudited(lines string) ([]audited, error) {
 }
 
 // tellsAll checks that the command has told what the log holds of alice, and that this is what she did.
-func (s *story) tellsAll(writes []audited) error {
-	events, err := s.site.Audit()
+func tellsAll(s *stage.Stage, writes []audited) error {
+	events, err := s.Site.Audit()
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (s *story) tellsAll(writes []audited) error {
 			return fmt.Errorf("no write of alice's with object and reason %q, want each thing she did", want)
 		}
 	}
-	s.passed("everything alice did is there, with what was enforced instead")
+	s.Passed("everything alice did is there, with what was enforced instead")
 	return nil
 }
 
@@ -138,8 +140,21 @@ func addsUp(totals, person string, writes []audited) error {
 	want := []string{person, "-", "person", strconv.Itoa(all), strconv.Itoa(effects["Rewritten"]), strconv.Itoa(effects["Refused"])}
 	for line := range strings.Lines(totals) {
 		if row := strings.Fields(line); len(row) > len(want) && row[0] == person {
-			return equal("the totals of "+person, strings.Join(want, " "), strings.Join(row[:len(want)], " "))
+			return stage.Equal("the totals of "+person, strings.Join(want, " "), strings.Join(row[:len(want)], " "))
 		}
 	}
 	return fmt.Errorf("the totals have no row of %s", person)
+}
+
+// noSecretShown looks for the fleet's credentials in everything that the processes wrote.
+func noSecretShown(s *stage.Stage) error {
+	leaks, err := s.Site.Leaks()
+	if err != nil {
+		return err
+	}
+	if len(leaks) > 0 {
+		return fmt.Errorf("a cluster's bearer token stands in %v, want it in no log", leaks)
+	}
+	s.Passed("no cluster's credentials stand in any log")
+	return nil
 }

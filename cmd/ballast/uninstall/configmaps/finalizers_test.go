@@ -1,4 +1,4 @@
-package uninstall
+package configmaps
 
 import (
 	"testing"
@@ -6,13 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	"ballast/cmd/ballast/connect"
 )
 
 // TestUninstallSaysWhatAFinalizerKeeps: a plan that is not gone is none that it says is gone.
 func TestUninstallSaysWhatAFinalizerKeeps(t *testing.T) {
-	o := &options{cluster: connect.Options{Namespace: "argocd"}, plan: "ballast-plan", history: "ballast-history"}
+	m := Maps{Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"}
 	for name, test := range map[string]struct {
 		plan, history []string
 		want          string
@@ -29,7 +27,7 @@ func TestUninstallSaysWhatAFinalizerKeeps(t *testing.T) {
 			}
 			c := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{ObjectMeta: meta("ballast-plan", test.plan)}, &corev1.ConfigMap{ObjectMeta: meta("ballast-history", test.history)}).Build()
 			got := ""
-			if err := o.deletePlan(t.Context(), c); err != nil {
+			if err := m.Delete(t.Context(), c); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {

@@ -1,4 +1,4 @@
-package uninstall
+package objects
 
 import (
 	"io"
@@ -12,11 +12,11 @@ import (
 	"ballast/cmd/ballast/say"
 )
 
-// partOf is the label of everything that ballast's manifests install; its value is "ballast". Whoever writes an object can
+// PartOf is the label of everything that ballast's manifests install; its value is "ballast". Whoever writes an object can
 // give it that label: it is ballast's by its name, too.
-const partOf = "app.kubernetes.io/part-of"
+const PartOf = "app.kubernetes.io/part-of"
 
-func isBallasts(o client.Object) bool { return o.GetLabels()[partOf] == "ballast" }
+func isBallasts(o client.Object) bool { return o.GetLabels()[PartOf] == "ballast" }
 
 // kindOf is an object's kind: the types of Kubernetes are named after theirs.
 func kindOf(o client.Object) string {
@@ -62,34 +62,23 @@ func namesMade(kind string) []string {
 	return nil
 }
 
-// foreigner is an object that has ballast's label, and is nobody's installation's.
-type foreigner struct{ kind, name string }
-
 // watching is the name of all that manifests/watch makes. Who takes ballast out may well go on watching.
 const watching = "ballast-watch"
 
 // mostForeigners is how many are named: anybody may make any number of them.
 const mostForeigners = 50
 
-// tellForeigners names what stays of others once, for who gave it ballast's label may have meant it to go.
-func (o *options) tellForeigners(out io.Writer) {
-	for _, f := range o.foreigners[:min(len(o.foreigners), mostForeigners)] {
+// Tell names what stays of others once, for who gave it ballast's label may have meant it to go.
+func Tell(out io.Writer, foreign []client.Object) {
+	for _, f := range foreign[:min(len(foreign), mostForeigners)] {
 		why := "has ballast's label, and is none that ballast's manifests make"
-		if f.name == watching {
+		if f.GetName() == watching {
 			why = "is of `ballast watch`, which is an installation of its own"
 		}
-		say.To(out, "  %s %q %s: it stays\n", f.kind, f.name, why)
+		say.To(out, "  %s %q %s: it stays\n", kindOf(f), f.GetName(), why)
 	}
-	if more := len(o.foreigners) - mostForeigners; more > 0 {
+	if more := len(foreign) - mostForeigners; more > 0 {
 		say.To(out, "  and %d more\n", more)
-	}
-	o.foreigners = nil
-}
-
-// leave notes objects of others.
-func (o *options) leave(objects ...client.Object) {
-	for _, object := range objects {
-		o.foreigners = append(o.foreigners, foreigner{kindOf(object), object.GetName()})
 	}
 }
 

@@ -1,4 +1,4 @@
-package doctor
+package look
 
 import (
 	"testing"
@@ -19,11 +19,11 @@ func TestWhoWritesIsAskedOfTheSelectedSecretsAlone(t *testing.T) {
 				FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:config":{},"f:server":{},"f:shard":{}}}`)}}}}
 	}
 	c := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(secret("dev", "theirs"), secret("lab", "ours")).Build()
-	s := &seen{namespace: "argocd"}
-	s.in.Config = config.Default()
-	s.in.Config.Discover.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"team": "ours"}}
+	s := &Seen{Namespace: "argocd"}
+	s.In.Config = config.Default()
+	s.In.Config.Discover.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"team": "ours"}}
 	s.lookAtWriters(t.Context(), c)
-	if diff := cmp.Diff(map[string][]string{"terraform": {"lab"}}, s.writers); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"terraform": {"lab"}}, s.Writers); diff != "" {
 		t.Errorf("who writes (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package uninstall
+package objects
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 )
 
 func labelled(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Labels: map[string]string{partOf: "ballast"}}
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{PartOf: "ballast"}}
 }
 
 // calling is a webhook configuration that calls Services in these namespaces.

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"ballast/e2e/site"
 )
 
-// level is how far above the ideal a replica may be and still count as level.
-const level = 1.1
+// Level is how far above the ideal a replica may be and still count as level.
+const Level = 1.1
 
-// bars shows each replica's part of the fleet's work, by who really owns what.
-func (s *story) bars() {
+// Bars shows each replica's part of the fleet's work, by who really owns what.
+func (s *Stage) Bars() {
 	shares, counts := s.shares()
 	most := 0.0
 	for _, share := range shares {
@@ -26,25 +26,25 @@ func (s *story) bars() {
 	rows := [][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(shares)) {
 		style := screen.Green
-		if shares[pod]*float64(len(shares)) > level {
+		if shares[pod]*float64(len(shares)) > Level {
 			style = screen.Yellow
 		}
 		// Every bar has a colour of as many bytes, so that the columns stay aligned.
-		rows = append(rows, []string{ordinal(pod), s.out.Paint(style, screen.Bar(shares[pod], most)), percent(shares[pod]), plural(counts[pod], "cluster")})
+		rows = append(rows, []string{ordinal(pod), s.Out.Paint(style, screen.Bar(shares[pod], most)), Percent(shares[pod]), plural(counts[pod], "cluster")})
 	}
-	s.out.Table(append([][]string{{"REPLICA", "SHARE OF THE WORK", "", ""}}, rows...))
-	s.out.Say("max load over ideal: %.2f", s.imbalance())
+	s.Out.Table(append([][]string{{"REPLICA", "SHARE OF THE WORK", "", ""}}, rows...))
+	s.Out.Say("max load over ideal: %.2f", s.Imbalance())
 }
 
 // shares are each replica's part of the work and how many clusters it owns.
-func (s *story) shares() (share map[string]float64, clusters map[string]int) {
+func (s *Stage) shares() (share map[string]float64, clusters map[string]int) {
 	share, clusters = map[string]float64{}, map[string]int{}
-	total := s.site.Fleet.Total()
-	for pod, work := range s.site.Exporter.Load() {
+	total := s.Site.Fleet.Total()
+	for pod, work := range s.Site.Exporter.Load() {
 		share[pod] = work.Share(total)
 		clusters[pod] = 0
 	}
-	for _, pods := range s.site.Exporter.Owners() {
+	for _, pods := range s.Site.Exporter.Owners() {
 		for _, pod := range pods {
 			clusters[pod]++
 		}
@@ -52,8 +52,8 @@ func (s *story) shares() (share map[string]float64, clusters map[string]int) {
 	return share, clusters
 }
 
-// imbalance is the heaviest replica's load over the mean of all.
-func (s *story) imbalance() float64 {
+// Imbalance is the heaviest replica's load over the mean of all.
+func (s *Stage) Imbalance() float64 {
 	shares, _ := s.shares()
 	most, sum := 0.0, 0.0
 	for _, share := range shares {
@@ -65,10 +65,10 @@ func (s *story) imbalance() float64 {
 	return most * float64(len(shares)) / sum
 }
 
-// ownedOnce counts the clusters that exactly one running replica owns.
-func (s *story) ownedOnce() int {
+// OwnedOnce counts the clusters that exactly one running replica owns.
+func (s *Stage) OwnedOnce() int {
 	n := 0
-	for _, pods := range s.site.Exporter.Owners() {
+	for _, pods := range s.Site.Exporter.Owners() {
 		if len(pods) == 1 {
 			n++
 		}
@@ -76,11 +76,11 @@ func (s *story) ownedOnce() int {
 	return n
 }
 
-// ownersAre compares the replicas' own view with the plan.
-func (s *story) ownersAre(p *site.Plan) error {
-	for name, pods := range s.site.Exporter.Owners() {
+// OwnersAre compares the replicas' own view with the plan.
+func (s *Stage) OwnersAre(p *site.Plan) error {
+	for name, pods := range s.Site.Exporter.Owners() {
 		row, planned := p.Clusters[name]
-		if !planned && name == s.site.Fleet.InCluster.Name {
+		if !planned && name == s.Site.Fleet.InCluster.Name {
 			continue // without a Secret there is nothing to hold
 		}
 		if want := fleet.Workload + "-" + strconv.Itoa(row.Replica); !planned || len(pods) != 1 || pods[0] != want {
@@ -90,9 +90,9 @@ func (s *story) ownersAre(p *site.Plan) error {
 	return nil
 }
 
-// versions are the resourceVersions of everything that ballast might write, but its own.
-func (s *story) versions(ctx context.Context) (map[string]string, error) {
-	secrets, err := s.site.Secrets(ctx)
+// Versions are the resourceVersions of everything that ballast might write, but its own.
+func (s *Stage) Versions(ctx context.Context) (map[string]string, error) {
+	secrets, err := s.Site.Secrets(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (s *story) versions(ctx context.Context) (map[string]string, error) {
 	for name, secret := range secrets {
 		versions["secret "+name] = secret.ResourceVersion
 	}
-	sts, err := s.site.StatefulSet(ctx)
+	sts, err := s.Site.StatefulSet(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +108,9 @@ func (s *story) versions(ctx context.Context) (map[string]string, error) {
 	return versions, nil
 }
 
-// untouched checks that nothing has changed since, and says so.
-func (s *story) untouched(ctx context.Context, what string, before map[string]string) error {
-	now, err := s.versions(ctx)
+// Untouched checks that nothing has changed since, and says so.
+func (s *Stage) Untouched(ctx context.Context, what string, before map[string]string) error {
+	now, err := s.Versions(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *story) untouched(ctx context.Context, what string, before map[string]st
 			return fmt.Errorf("%s: %s has resourceVersion %q, want %q as before", what, object, now[object], before[object])
 		}
 	}
-	s.passed("%s", what)
+	s.Passed("%s", what)
 	return nil
 }
 
@@ -131,3 +131,6 @@ func plural(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// Percent writes a part of a whole.
+func Percent(share float64) string { return fmt.Sprintf("%5.1f %%", 100*share) }

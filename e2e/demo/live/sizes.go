@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -60,7 +60,7 @@ type sized struct {
 	asks, has string
 }
 
-func (s *story) sized(ctx context.Context, w *gaps.Site) (all []sized, err error) {
+func (s *Live) sized(ctx context.Context, w *gaps.Site) (all []sized, err error) {
 	for replica := range liveAfter {
 		name := fleet.Workload + "-" + strconv.Itoa(replica)
 		p, err := w.Client.CoreV1().Pods(w.Fleet.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -80,15 +80,15 @@ func (s *story) sized(ctx context.Context, w *gaps.Site) (all []sized, err error
 	return all, nil
 }
 
-// resize is the last step: Argo CD's own application-controllers, of which one gets more to do.
-func (s *story) resize(ctx context.Context) error {
+// Resize is step 9: Argo CD's own application-controllers, of which one gets more to do.
+func (s *Live) Resize(ctx context.Context) error {
 	w := s.second
-	s.out.Say("a size policy: 64Mi of memory for each Application of a replica")
+	s.Out.Say("a size policy: 64Mi of memory for each Application of a replica")
 	if err := w.Configure(ctx, sizesConfig(w)); err != nil {
 		return err
 	}
 	// The leader reads its configuration a moment later, and would level what comes before by the last one.
-	err := s.holds(ctx, time.Minute, "the plan says how large each replica is", func(ctx context.Context) error { return hasSizes(ctx, w) })
+	err := s.Holds(ctx, time.Minute, "the plan says how large each replica is", func(ctx context.Context) error { return hasSizes(ctx, w) })
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *story) resize(ctx context.Context) error {
 		return err
 	}
 	var after []sized
-	err = s.holds(ctx, 3*time.Minute, fmt.Sprintf("replica %d has grown, and no other", growsReplica), func(ctx context.Context) error {
+	err = s.Holds(ctx, 3*time.Minute, fmt.Sprintf("replica %d has grown, and no other", growsReplica), func(ctx context.Context) error {
 		if after, err = s.sized(ctx, w); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func hasSizes(ctx context.Context, w *gaps.Site) error {
 }
 
 // giveMore makes Applications for a cluster of the replica that is to grow.
-func (s *story) giveMore(ctx context.Context, w *gaps.Site) error {
+func (s *Live) giveMore(ctx context.Context, w *gaps.Site) error {
 	owners, err := liveOwners(w)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *story) giveMore(ctx context.Context, w *gaps.Site) error {
 		return fmt.Errorf("%s has no cluster: owners are %v", of, owners)
 	}
 	c := w.Clusters[at]
-	s.out.Say("%d Applications more for cluster %s, which replica %d has", moreApps, c.Name, growsReplica)
+	s.Out.Say("%d Applications more for cluster %s, which replica %d has", moreApps, c.Name, growsReplica)
 	for i := range moreApps {
 		if err := w.AddApplication(ctx, c, c.Name+"-"+strconv.Itoa(i)); err != nil {
 			return err
@@ -164,7 +164,7 @@ func grown(replicas []sized) error {
 }
 
 // sameProcesses shows the processes before and after, which are to be the same.
-func (s *story) sameProcesses(before, after []sized) error {
+func (s *Live) sameProcesses(before, after []sized) error {
 	rows := [][]string{{"REPLICA", "PROCESS", "MEMORY", "PROCESS NOW", "MEMORY NOW"}}
 	for replica := range before {
 		was, is := before[replica], after[replica]
@@ -173,7 +173,7 @@ func (s *story) sameProcesses(before, after []sized) error {
 			return fmt.Errorf("replica %d is another process: %+v after %+v", replica, is.process, was.process)
 		}
 	}
-	s.out.Table(rows)
-	s.passed("no process is another one")
+	s.Out.Table(rows)
+	s.Passed("no process is another one")
 	return nil
 }

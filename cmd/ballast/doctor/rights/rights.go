@@ -1,4 +1,5 @@
-package doctor
+// Package rights knows what the shipped manifests let the planner do.
+package rights
 
 import (
 	"bufio"
@@ -16,14 +17,14 @@ import (
 	"ballast/manifests/base"
 )
 
-// right is one thing that the planner does, as a rule of one verb, resource and name.
-type right struct {
-	attributes authorizationv1.ResourceAttributes
-	rule       rbacv1.PolicyRule
+// Right is one thing that the planner does, as a rule of one verb, resource and name.
+type Right struct {
+	Attributes authorizationv1.ResourceAttributes
+	Rule       rbacv1.PolicyRule
 }
 
-// shippedRights is what the shipped manifests let the planner do, by names of an installation.
-func shippedRights(namespace, workload string) (all []right, err error) {
+// Shipped is what the shipped manifests let the planner do, by names of an installation.
+func Shipped(namespace, workload string) (all []Right, err error) {
 	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(base.PlannerRoles())))
 	for {
 		doc, err := docs.Read()
@@ -56,7 +57,7 @@ func named(namespace, workload string) *strings.Replacer {
 	return strings.NewReplacer("ballast.argocd", "ballast."+namespace, "argocd-application-controller", workload)
 }
 
-func rightsOf(rule rbacv1.PolicyRule, namespace string, names *strings.Replacer) (all []right) {
+func rightsOf(rule rbacv1.PolicyRule, namespace string, names *strings.Replacer) (all []Right) {
 	objects := rule.ResourceNames
 	if len(objects) == 0 {
 		objects = []string{""}
@@ -65,7 +66,7 @@ func rightsOf(rule rbacv1.PolicyRule, namespace string, names *strings.Replacer)
 		for _, of := range rule.Resources {
 			for _, object := range objects {
 				for _, verb := range rule.Verbs {
-					all = append(all, rightOf(verb, group, of, names.Replace(object), namespace))
+					all = append(all, Of(verb, group, of, names.Replace(object), namespace))
 				}
 			}
 		}
@@ -73,13 +74,26 @@ func rightsOf(rule rbacv1.PolicyRule, namespace string, names *strings.Replacer)
 	return all
 }
 
-func rightOf(verb, group, of, object, namespace string) right {
+// Of is one right.
+func Of(verb, group, of, object, namespace string) Right {
 	resource, sub, _ := strings.Cut(of, "/")
-	r := right{rule: rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{of}},
-		attributes: authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: sub,
+	r := Right{Rule: rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{of}},
+		Attributes: authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: sub,
 			Name: object}}
 	if object != "" {
-		r.rule.ResourceNames = []string{object}
+		r.Rule.ResourceNames = []string{object}
 	}
 	return r
+}
+
+// Words is a rule of one right as people read it.
+func Words(r rbacv1.PolicyRule) string {
+	of := r.Resources[0]
+	if r.APIGroups[0] != "" {
+		of += "." + r.APIGroups[0]
+	}
+	if len(r.ResourceNames) > 0 {
+		of += " " + r.ResourceNames[0]
+	}
+	return r.Verbs[0] + " " + of
 }

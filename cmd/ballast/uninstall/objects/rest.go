@@ -1,4 +1,4 @@
-package uninstall
+package objects
 
 import (
 	"context"
@@ -24,13 +24,13 @@ import (
 	"ballast/planner/status"
 )
 
-// deleteRest deletes what ballast's manifests make in the namespace, in an order in which nothing is missed: what
+// DeleteRest deletes what ballast's manifests make in the namespace, in an order in which nothing is missed: what
 // runs first, what it needs later, and what shows whose an account is after that; then what is this installation's beside
-// it. Kinds that the cluster does not have are passed over.
-func (o *options) deleteRest(ctx context.Context, c client.Client) error {
-	accounts, err := o.accounts(ctx, c)
+// it. Kinds that the cluster does not have are passed over. What others gave ballast's label stays, and is foreign.
+func (i Installation) DeleteRest(ctx context.Context, c client.Client) (foreign []client.Object, err error) {
+	accounts, err := i.accounts(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, kind := range []client.ObjectList{
 		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
@@ -38,9 +38,9 @@ func (o *options) deleteRest(ctx context.Context, c client.Client) error {
 		untypedList("monitoring.coreos.com", "PrometheusRule"), untypedList("monitoring.coreos.com", "PodMonitor"),
 		&corev1.ServiceAccountList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ConfigMapList{},
 	} {
-		labelled, err := o.labelled(ctx, c, kind)
+		labelled, err := i.labelled(ctx, c, kind)
 		if err != nil {
-			return err
+			return foreign, err
 		}
 		var rest []client.Object
 		for _, object := range labelled {
@@ -48,37 +48,38 @@ func (o *options) deleteRest(ctx context.Context, c client.Client) error {
 			switch {
 			case made(object, object.GetName()), account && slices.Contains(accounts, object.GetName()):
 				rest = append(rest, object)
-			case !o.keptForLast(object):
-				o.leave(object)
+			case !i.keptForLast(object):
+				foreign = append(foreign, object)
 			}
 		}
 		if err := deleteAll(ctx, c, rest); err != nil {
-			return err
+			return foreign, err
 		}
 	}
-	if err := o.deleteOutside(ctx, c); err != nil {
-		return err
+	outside, err := i.deleteOutside(ctx, c)
+	if foreign = append(foreign, outside...); err != nil {
+		return foreign, err
 	}
 	// The certificates' Secrets are made by others, without ballast's label; cert-manager leaves its own, with the CA's
 	// key.
 	for _, name := range []string{certs.LeafTLS, certs.CASecret, certs.CA} {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: name}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: i.Namespace, Name: name}}
 		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting Secret %q: %w", name, err)
+			return foreign, fmt.Errorf("deleting Secret %q: %w", name, err)
 		}
 	}
-	return nil
+	return foreign, nil
 }
 
 // keptForLast reports whether the step after this one knows what becomes of an object.
-func (o *options) keptForLast(object client.Object) bool {
+func (i Installation) keptForLast(object client.Object) bool {
 	_, is := object.(*corev1.ConfigMap)
-	return is && slices.Contains([]string{o.plan, o.history, status.Name(o.plan)}, object.GetName())
+	return is && slices.Contains([]string{i.Plan, i.History, status.Name(i.Plan)}, object.GetName())
 }
 
 // labelled is what of a kind has ballast's label in the namespace.
-func (o *options) labelled(ctx context.Context, c client.Client, kind client.ObjectList) (objects []client.Object, err error) {
-	if err := list(ctx, c, kind, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{partOf: "ballast"}); err != nil {
+func (i Installation) labelled(ctx context.Context, c client.Client, kind client.ObjectList) (objects []client.Object, err error) {
+	if err := list(ctx, c, kind, client.InNamespace(i.Namespace), client.MatchingLabels{PartOf: "ballast"}); err != nil {
 		return nil, err
 	}
 	items, err := meta.ExtractList(kind)
@@ -91,9 +92,9 @@ func (o *options) labelled(ctx context.Context, c client.Client, kind client.Obj
 }
 
 // accounts are the ServiceAccounts that ballast's Deployments and RoleBindings name: people may rename them.
-func (o *options) accounts(ctx context.Context, c client.Client) (names []string, err error) {
+func (i Installation) accounts(ctx context.Context, c client.Client) (names []string, err error) {
 	for _, kind := range []client.ObjectList{&appsv1.DeploymentList{}, &rbacv1.RoleBindingList{}} {
-		labelled, err := o.labelled(ctx, c, kind)
+		labelled, err := i.labelled(ctx, c, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -119,41 +120,40 @@ func accountsOf(object client.Object) (names []string) {
 }
 
 // deleteOutside deletes what has no namespace and is this installation's.
-func (o *options) deleteOutside(ctx context.Context, c client.Client) error {
+func (i Installation) deleteOutside(ctx context.Context, c client.Client) (foreign []client.Object, err error) {
 	var all outside
 	for _, kind := range []client.ObjectList{&all.policyBindings, &all.policies, &all.roles, &all.classes} {
-		if err := list(ctx, c, kind, client.MatchingLabels{partOf: "ballast"}); err != nil {
-			return err
+		if err := list(ctx, c, kind, client.MatchingLabels{PartOf: "ballast"}); err != nil {
+			return nil, err
 		}
 	}
 	if err := list(ctx, c, &all.bindings); err != nil { // all of them: a ClusterRole that another's binds stays
-		return err
+		return nil, err
 	}
-	o.leave(all.foreign(o.cluster.Namespace)...)
-	return deleteAll(ctx, c, all.rest(o.cluster.Namespace))
+	return all.foreign(i.Namespace), deleteAll(ctx, c, all.rest(i.Namespace))
 }
 
-// deleteLease deletes what the planners elected their leader by, unless it names another installation's plan. Without a workload whose
+// DeleteLease deletes what the planners elected their leader by, unless it names another installation's plan. Without a workload whose
 // name it has, it is the one that names this one's.
-func (o *options) deleteLease(ctx context.Context, c client.Client, workload string) error {
+func (i Installation) DeleteLease(ctx context.Context, c client.Client, workload string) error {
 	if workload == "" {
 		var leases coordinationv1.LeaseList
-		if err := list(ctx, c, &leases, client.InNamespace(o.cluster.Namespace)); err != nil {
+		if err := list(ctx, c, &leases, client.InNamespace(i.Namespace)); err != nil {
 			return err
 		}
 		return deleteAll(ctx, c, only(leases.Items, func(l *coordinationv1.Lease) bool {
-			return strings.HasPrefix(l.Name, "ballast-") && l.Annotations[conflicts.AnnotationPlan] == o.cluster.Namespace+"/"+o.plan
+			return strings.HasPrefix(l.Name, "ballast-") && l.Annotations[conflicts.AnnotationPlan] == i.Namespace+"/"+i.Plan
 		}))
 	}
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: o.cluster.Namespace, Name: "ballast-" + workload}
+	key := client.ObjectKey{Namespace: i.Namespace, Name: "ballast-" + workload}
 	if err := c.Get(ctx, key, lease); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return fmt.Errorf("reading Lease %q: %w", key.Name, err)
 	}
-	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != o.cluster.Namespace+"/"+o.plan {
+	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != i.Namespace+"/"+i.Plan {
 		return nil
 	}
 	return deleteAll(ctx, c, []client.Object{lease})
@@ -163,4 +163,38 @@ func untypedList(group, kind string) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind + "List"})
 	return l
+}
+
+// DeleteWebhooks deletes the configuration of this installation, under whatever name.
+func (i Installation) DeleteWebhooks(ctx context.Context, c client.Client) (foreign []client.Object, err error) {
+	var all outside
+	if err := list(ctx, c, &all.webhooks); err != nil {
+		return nil, err
+	}
+	own, err := all.configurations(i.Namespace, i.Webhooks)
+	if err != nil {
+		return nil, err
+	}
+	return all.foreignConfigurations(i.Namespace, i.Webhooks), deleteAll(ctx, c, own)
+}
+
+// list reads what there is of a kind; one that the cluster does not have is none.
+func list(ctx context.Context, c client.Client, to client.ObjectList, options ...client.ListOption) error {
+	err := c.List(ctx, to, options...)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing %T: %w", to, err)
+	}
+	return nil
+}
+
+func deleteAll(ctx context.Context, c client.Client, objects []client.Object) error {
+	for _, object := range objects {
+		if err := c.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %T %q: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
 }
