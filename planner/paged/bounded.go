@@ -58,8 +58,12 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// First is how many objects the first page has.
-const First = 100
+// First is how many objects the first page has, and Many where most are as small as a Secret that Argo CD makes: as
+// client-go's own pages, so that 5,000 are ten calls.
+const (
+	First = 100
+	Many  = 500
+)
 
 // Fewer is how many objects to ask for after a page of so many was too large to be read; ok is false for any other
 // error.

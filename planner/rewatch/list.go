@@ -13,9 +13,6 @@ import (
 	"ballast/planner/paged"
 )
 
-// firstPage is how many objects the first page has, as client-go's own pages: 5,000 Secrets as Argo CD makes them are ten calls.
-const firstPage = 500
-
 func (l *listerWatcher) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
 }
@@ -27,7 +24,7 @@ func (l *listerWatcher) List(o metav1.ListOptions) (runtime.Object, error) {
 func (l *listerWatcher) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch = "", ""
 	lister, whole := cache.ToListerWithContext(l.ListerWatcher), &metainternalversion.List{}
-	err := paged.Pages(firstPage, func(limit int64, next string) (string, error) {
+	err := paged.Pages(paged.Many, func(limit int64, next string) (string, error) {
 		o.Limit, o.Continue = limit, next
 		page, err := lister.ListWithContext(ctx, o)
 		if err != nil {

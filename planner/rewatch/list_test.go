@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
+
+	"ballast/planner/paged"
 )
 
 // api is an API server with so many Secrets, which answers with at most so many at once. It streams none, and forgets
@@ -81,7 +83,7 @@ func TestEachPageIsTransformedBeforeTheNext(t *testing.T) {
 			if transformed != read {
 				rt.Fatalf("%d of %d objects were transformed before the next page", transformed, read)
 			}
-			read = min(read+min(a.holds, firstPage), a.objects)
+			read = min(read+min(a.holds, paged.Many), a.objects)
 		}
 		l := &listerWatcher{ListerWatcher: a.lister(), transform: func(o any) (any, error) {
 			transformed++
