@@ -38,7 +38,9 @@ import (
 	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
 	"ballast/planner/discover/secrets"
+	"ballast/planner/paged"
 	"ballast/planner/plan"
+	"ballast/planner/rewatch"
 	"ballast/planner/sim"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -250,6 +252,7 @@ func wire(namespace string) (cache.Cache, *controller.Loop, error) {
 		return nil, nil, err
 	}
 	api.QPS, api.Burst = 200, 400
+	api = paged.Bounded(api)
 	h, err := rest.HTTPClientFor(api)
 	if err != nil {
 		return nil, nil, err
@@ -260,7 +263,7 @@ func wire(namespace string) (cache.Cache, *controller.Loop, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := cache.New(api, cache.Options{HTTPClient: h, DefaultNamespaces: map[string]cache.Config{namespace: {}},
+	kept, err := cache.New(api, cache.Options{HTTPClient: h, NewInformer: rewatch.NewInformer, DefaultNamespaces: map[string]cache.Config{namespace: {}},
 		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: secrets.Transform(selector)}}})
 	if err != nil {
 		return nil, nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestAnAnswerIsReadAsFarAsItMayBe(t *testing.T) {
 		"none": {0, nil}, "as many as may be": {mostBytes, nil}, "one more": {mostBytes + 1, errTooLarge}, "many more": {mostBytes + 1<<20, errTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := boundedTransport{answers(strings.Repeat("a", test.bytes))}.RoundTrip(nil)
+			answer, err := boundedTransport{answers(strings.Repeat("a", test.bytes))}.RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/nodes?limit=100", nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,6 +40,19 @@ func TestAnAnswerIsReadAsFarAsItMayBe(t *testing.T) {
 				t.Errorf("%d of %d bytes and %v, want %v", len(got), test.bytes, err, test.want)
 			}
 		})
+	}
+}
+
+// TestAWatchGoesOn: its answer is all that happens, for as long as it is open.
+func TestAWatchGoesOn(t *testing.T) {
+	const bytes = 3 * mostBytes
+	watch := httptest.NewRequest(http.MethodGet, "/api/v1/secrets?sendInitialEvents=true&watch=true", nil)
+	answer, err := boundedTransport{answers(strings.Repeat("a", bytes))}.RoundTrip(watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, answer.Body); err != nil || n != bytes {
+		t.Errorf("%d of %d bytes are read: %v", n, bytes, err)
 	}
 }
 
@@ -56,7 +70,7 @@ func TestTheLargestObjectIsRead(t *testing.T) {
 	if len(list) < 6*(stored-80) {
 		t.Fatalf("the answer has %d bytes", len(list))
 	}
-	answer, err := boundedTransport{answers(list)}.RoundTrip(nil)
+	answer, err := boundedTransport{answers(list)}.RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/nodes?limit=100", nil))
 	if err != nil {
 		t.Fatal(err)
 	}

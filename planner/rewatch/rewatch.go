@@ -1,8 +1,8 @@
-// Package rewatch makes informers that notice an etcd that was restored from a backup. Versions begin again at an older
-// one then, and a watch that goes on from a newer one is silent until they have counted up to it: what nobody writes
-// again stays as it was before the restore, for as long as the process lives. client-go lists anew after most errors
-// and not after two: it takes up the watch where a connection was refused or a request was one too many, which is how an
-// API server looks that is away for a restore.
+// Package rewatch makes informers that hold no list of others' objects as a whole, and that notice an etcd that was
+// restored from a backup. Versions begin again at an older one then, and a watch that goes on from a newer one is silent
+// until they have counted up to it: what nobody writes again stays as it was before the restore, for as long as the
+// process lives. client-go lists anew after most errors and not after two: it takes up the watch where a connection was
+// refused or a request was one too many, which is how an API server looks that is away for a restore.
 package rewatch
 
 import (
@@ -23,23 +23,38 @@ import (
 
 // NewInformer is the NewInformer of controller-runtime's cache.
 func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(listerWatcher{lw}, example, resync, indexers)
+	l := &listerWatcher{ListerWatcher: lw}
+	return &informer{SharedIndexInformer: cache.NewSharedIndexInformer(l, example, resync, indexers), lists: l}
 }
 
-// listerWatcher asks for the latest version before it watches from an earlier one.
-type listerWatcher struct{ cache.ListerWatcher }
+// informer has its lists transformed as they are read.
+type informer struct {
+	cache.SharedIndexInformer
+	lists *listerWatcher
+}
 
-func (l listerWatcher) Watch(o metav1.ListOptions) (watch.Interface, error) {
+// SetTransform is called before the informer starts, and fails after that.
+func (i *informer) SetTransform(transform cache.TransformFunc) error {
+	if err := i.SharedIndexInformer.SetTransform(transform); err != nil {
+		return err
+	}
+	i.lists.transform = transform
+	return nil
+}
+
+// listerWatcher asks for the latest version before it watches from an earlier one, and lists page by page.
+type listerWatcher struct {
+	cache.ListerWatcher
+	transform cache.TransformFunc // none leaves objects as they are
+}
+
+func (l *listerWatcher) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return l.WatchWithContext(context.Background(), o)
-}
-
-func (l listerWatcher) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return cache.ToListerWithContext(l.ListerWatcher).ListWithContext(ctx, o)
 }
 
 // WatchWithContext fails in a way after which the informer lists anew: where the version went back, and where it is not
 // known what happened since the last watch, for an etcd may have counted past that version by now.
-func (l listerWatcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (l *listerWatcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	watcher := cache.ToWatcherWithContext(l.ListerWatcher)
 	if o.SendInitialEvents != nil && *o.SendInitialEvents { // the objects come along, and a version that is not there yet is an error
 		return watcher.WatchWithContext(ctx, o)
@@ -59,8 +74,8 @@ func (l listerWatcher) WatchWithContext(ctx context.Context, o metav1.ListOption
 }
 
 // latest is the version of etcd; the one object that comes along is not looked at.
-func (l listerWatcher) latest(ctx context.Context) (string, error) {
-	list, err := l.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+func (l *listerWatcher) latest(ctx context.Context) (string, error) {
+	list, err := cache.ToListerWithContext(l.ListerWatcher).ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return "", fmt.Errorf("reading the latest version: %w", err)
 	}
@@ -80,6 +95,6 @@ func broken(err error) error {
 }
 
 // IsWatchListSemanticsUnSupported is the word of what is behind.
-func (l listerWatcher) IsWatchListSemanticsUnSupported() bool {
+func (l *listerWatcher) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.ListerWatcher)
 }

@@ -49,7 +49,7 @@ func TestAWatchGoesOnOnlyFromWhatIsSure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var watched []string
-			lw := listerWatcher{&cache.ListWatch{
+			lw := &listerWatcher{ListerWatcher: &cache.ListWatch{
 				ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 					if o.Limit != 1 || o.ResourceVersion != "" {
 						t.Errorf("asked for %d objects from version %q: want one, of the latest", o.Limit, o.ResourceVersion)

@@ -16,6 +16,8 @@ import (
 
 	"ballast/cmd/ballast/ending"
 	"ballast/cmd/ballast/version"
+	"ballast/planner/discover/secrets"
+	"ballast/planner/paged"
 )
 
 const (
@@ -85,7 +87,7 @@ func (o *Options) REST() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// Client asks the API server.
+// Client asks the API server. Cluster Secrets it reads page by page.
 func (o *Options) Client() (client.Client, error) {
 	cfg, err := o.REST()
 	if err != nil {
@@ -95,5 +97,9 @@ func (o *Options) Client() (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
 	}
-	return c, nil
+	bounded, err := client.New(paged.Bounded(cfg), client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
+	}
+	return secrets.Paged(c, bounded), nil
 }

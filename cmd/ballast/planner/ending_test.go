@@ -140,12 +140,50 @@ func (m *mute) asked(url string) bool {
 	return false
 }
 
+// TestAPlannersCachesReadNoAnswerBeyondItsBound: one that is too large is asked for anew with fewer objects.
+func TestAPlannersCachesReadNoAnswerBeyondItsBound(t *testing.T) {
+	server := &mute{hangs: func(*http.Request) bool { return false }, release: make(chan struct{}),
+		refuses: func(r *http.Request) bool { return r.URL.Query().Has("sendInitialEvents") }}
+	fewer := make(chan struct{}, 1)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch limit := r.URL.Query().Get("limit"); {
+		case filepath.Base(r.URL.Path) != "secrets":
+		case limit == "500":
+			w.Header().Set("Content-Type", "application/json")
+			const list = `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"data":{"config":%q}}]}`
+			_, _ = fmt.Fprintf(w, list, strings.Repeat("x", 11<<20))
+			return
+		case limit == "50":
+			select {
+			case fewer <- struct{}{}:
+			default:
+			}
+		}
+		server.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { api.CloseClientConnections(); api.Close() })
+	_, app := plannerOn(t, api.URL, time.Minute)
+	ctx, stop := context.WithCancelCause(t.Context())
+	app.stop = stop
+	ended := make(chan error, 1)
+	go func() { ended <- app.run(ctx) }()
+	select {
+	case <-fewer:
+	case <-time.After(time.Minute):
+		t.Error("it asks for no fewer objects")
+	}
+	stop(nil)
+	if err := <-ended; err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
 // TestAPlannerThatIsToldToEndEnds, whatever the API server leaves without an answer.
 func TestAPlannerThatIsToldToEndEnds(t *testing.T) {
 	const atOnce, stopped = 10 * time.Millisecond, "Wait completed"
 	const waiting = "waiting for the application-controller's workload"
 	none := func(*http.Request) bool { return false }
-	lists := func(r *http.Request) bool { return r.URL.Query().Has("resourceVersion") && !isWatch(r) }
+	lists := func(r *http.Request) bool { return filepath.Base(r.URL.Path) == "secrets" && !isWatch(r) }
 	streams := func(r *http.Request) bool { return r.URL.Query().Has("sendInitialEvents") }
 	discovery := func(r *http.Request) bool { return r.URL.Path == "/apis/apps/v1" }
 	for name, tc := range map[string]struct {
@@ -157,7 +195,7 @@ func TestAPlannerThatIsToldToEndEnds(t *testing.T) {
 	}{
 		"nothing hangs": {none, none, "/leases/", time.Minute, `"msg"="stopped"`, stopped},
 		"watches say never that their list is whole": {isWatch, none, "secrets?", atOnce, leftBehind, stopped},
-		"lists hang":      {lists, streams, "resourceVersion=0", atOnce, leftBehind, stopped},
+		"lists hang":      {lists, streams, "%3Dcluster&limit=500", atOnce, leftBehind, stopped},
 		"discovery hangs": {discovery, none, "/apis/apps/v1", atOnce, leftBehind, waiting},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -292,7 +292,8 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if a.owner, err = a.newOwner(c); err != nil {
 		return err
 	}
-	a.manager, err = ctrl.NewManager(a.rest, ctrl.Options{
+	// What its caches list is bounded, too: rewatch reads it page by page.
+	a.manager, err = ctrl.NewManager(paged.Bounded(a.rest), ctrl.Options{
 		Logger:                              a.log,
 		LeaderElection:                      true,
 		LeaderElectionID:                    a.owner.Describe(), // a label of the election's metrics
@@ -321,7 +322,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		return err
 	}
 	options := client.Options{Scheme: a.manager.GetScheme(), Mapper: a.manager.GetRESTMapper()}
-	if a.reader, err = client.New(paged.Bounded(a.manager.GetConfig()), options); err != nil {
+	if a.reader, err = client.New(a.manager.GetConfig(), options); err != nil {
 		return fmt.Errorf("making a client that reads past the cache: %w", err)
 	}
 	a.loop = a.newLoop(c, probes)

@@ -66,7 +66,7 @@ type recalled struct {
 // watcher looks.
 type watcher struct {
 	reader       client.Reader // reads no answer that is too large
-	clusters     client.Reader // reads cluster Secrets, which are listed at once
+	clusters     client.Reader // reads cluster Secrets, page by page
 	namespace    string
 	clock        clock.Clock
 	scraper      *scrape.Scraper

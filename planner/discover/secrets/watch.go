@@ -87,7 +87,9 @@ func ReadInput(ctx context.Context, r client.Reader, namespace string, selector 
 	in := discover.Input{Namespace: namespace}
 	var secrets corev1.SecretList
 	// Nothing of the list is written to or outlives this call but strings: a copy of all would take as much again.
-	if err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
+	err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy,
+		packing(Transform(selector, groups...)))
+	if err != nil {
 		return discover.Input{}, fmt.Errorf("listing cluster secrets in %q: %w", namespace, err)
 	}
 	in.Secrets, in.LeftOut = choose(known, secrets.Items, discover.MostSecrets, groups...)
