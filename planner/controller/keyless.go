@@ -15,6 +15,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -54,7 +55,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	next, stopped := belief.BringBack(*claimed.Plan, in)
 	if stopped {
 		next.Target = standing.TargetOf(in.Workload)
-		written, err := l.Store.WritePlan(ctx, base, next, 0, store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
+		written, err := l.Store.WritePlan(ctx, base, next, 0, configmap.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
 		}

@@ -221,14 +221,14 @@ func TestAForgedHistoryIsLeftOut(t *testing.T) {
 	if err := s.Unseal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	data := map[string][]byte{"votes": []byte("ours"), "fleet.json.gz": []byte("too"), planKey(7): []byte("plan")}
+	data := map[string][]byte{"votes": []byte("ours"), "fleet.json.gz": []byte("too"), "plan.7.json.gz": []byte("plan")}
 	if err := s.vouchAll(data); err != nil {
 		t.Fatal(err)
 	}
 	data["votes"] = []byte("forged")
-	data[planKey(9)] = data[planKey(7)] // our own plan under another name
+	data["plan.9.json.gz"] = data["plan.7.json.gz"] // our own plan under another name
 	kept, foreign := s.own(data)
-	if len(kept) != 2 || string(kept["fleet.json.gz"]) != "too" || string(kept[planKey(7)]) != "plan" {
+	if len(kept) != 2 || string(kept["fleet.json.gz"]) != "too" || string(kept["plan.7.json.gz"]) != "plan" {
 		t.Errorf("kept %q", kept)
 	}
 	want := []string{"plan.9.json.gz is not this installation's own: its MAC is missing or wrong", "votes is not this installation's own: its MAC is missing or wrong"}

@@ -65,7 +65,7 @@ func New(o Options) *Store { return &Store{Options: o} }
 // Snapshot is the plan ConfigMap at one moment. The zero value is one that does not exist.
 type Snapshot struct {
 	Document configmap.Document
-	Meta     Meta // of the plan, as its annotations say
+	Meta     configmap.Meta // of the plan, as its annotations say
 	object   *corev1.ConfigMap
 	words    *words // to put back where there is no object
 }
@@ -84,17 +84,7 @@ func (s Snapshot) Blocked() string {
 // Immutable reports whether somebody made the plan ConfigMap immutable.
 func (s Snapshot) Immutable() bool { return immutable(s.object) }
 
-// Immutable reports whether somebody made the history's ConfigMap immutable, when it was read or written last.
-func (h History) Immutable() bool { return immutable(h.object) }
-
 func immutable(cm *corev1.ConfigMap) bool { return cm != nil && cm.Immutable != nil && *cm.Immutable }
-
-// Meta is what stands beside a plan in the annotations.
-type Meta struct {
-	DecidedAt time.Time `json:"decidedAt,omitzero"`
-	DecidedBy string    `json:"decidedBy,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
-}
 
 // Read reads the plan ConfigMap.
 func (s *Store) Read(ctx context.Context) (Snapshot, error) {
@@ -121,7 +111,7 @@ func (s *Store) snapshotOf(cm *corev1.ConfigMap) Snapshot {
 	at, _ := time.Parse(time.RFC3339, cm.Annotations[plan.AnnotationDecidedAt]) // for display only
 	return Snapshot{
 		Document: s.Judge(cm),
-		Meta:     Meta{DecidedAt: at, DecidedBy: cm.Annotations[plan.AnnotationDecidedBy], Reason: cm.Annotations[plan.AnnotationReason]},
+		Meta:     configmap.Meta{DecidedAt: at, DecidedBy: cm.Annotations[plan.AnnotationDecidedBy], Reason: cm.Annotations[plan.AnnotationReason]},
 		object:   cm,
 	}
 }
@@ -139,7 +129,7 @@ func (s Snapshot) Claimed() configmap.Document {
 // Only data.plan and ballast's own annotations are written; people's pins, annotations and labels stay to the letter.
 // Where the snapshot's plan enforces the same, matches its digest and is not below floor, nothing is, and the snapshot
 // is answered as it was.
-func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, floor int64, m Meta) (Snapshot, error) {
+func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, floor int64, m configmap.Meta) (Snapshot, error) {
 	if p := base.Document.Plan; p != nil && p.Revision >= floor && next.SameEnforced(*p) {
 		return base, nil
 	}
@@ -216,7 +206,7 @@ func (s Snapshot) newest(floor int64) int64 {
 }
 
 // annotations are ballast's; nil takes one away.
-func (s *Store) annotations(p plan.Plan, text string, m Meta) map[string]*string {
+func (s *Store) annotations(p plan.Plan, text string, m configmap.Meta) map[string]*string {
 	set := map[string]*string{plan.AnnotationStage: nil, plan.AnnotationMAC: nil}
 	for name, value := range map[string]string{
 		plan.AnnotationRevision:  strconv.FormatInt(p.Revision, 10),

@@ -23,7 +23,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/sim"
-	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
 // act is how often everything but the planner acts, and the planner too while a rollout goes on.
@@ -271,7 +271,7 @@ func (l *Life) cycle() {
 
 // save has the history hold the memory where it is due.
 func (l *Life) save(out cycle.Outcome) {
-	if now := l.Now.Add(l.Skew); store.Due(l.stored, now, out.Changed || out.Decided) {
+	if now := l.Now.Add(l.Skew); history.Due(l.stored, now, out.Changed || out.Decided) {
 		l.saved, l.stored = l.memory, now
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
 	"ballast/planner/status"
-	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
 func (s *Overview) WriteTable(w io.Writer) error {
@@ -539,7 +539,7 @@ type decision struct {
 }
 
 // DecidedOf are the last decisions, newest first. The history has the plan in force a little later than its ConfigMap.
-func DecidedOf(state steer.State, records []store.Record) []decision {
+func DecidedOf(state steer.State, records []history.Record) []decision {
 	var list []decision
 	var plans []plan.Plan
 	add := func(p plan.Plan, d decision) {
