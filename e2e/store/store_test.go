@@ -154,7 +154,7 @@ func makesTheConfigMap(t *testing.T, w *world) {
 		"ballast.argoproj.io/mac": cm.Annotations["ballast.argoproj.io/mac"], // which the plan that is read back vouches for
 	}, cm.Annotations)
 	w.equal(map[string]string{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner", "app.kubernetes.io/part-of": "ballast"}, cm.Labels)
-	w.equal(store.FieldManager, cm.ManagedFields[0].Manager)
+	w.equal(plan.FieldManager, cm.ManagedFields[0].Manager)
 	again := w.read()
 	w.equal(newPlan("a", "b"), *again.Document.Plan)
 	w.equal(meta, again.Meta)
@@ -180,7 +180,7 @@ func keepsWhatPeopleWrote(t *testing.T, w *world) {
 	delete(after.Data, "plan")
 	w.equal(before, after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"))
 	for _, e := range after.ManagedFields {
-		if e.Manager == store.FieldManager && strings.Contains(e.FieldsV1.GetRawString(), "pins") {
+		if e.Manager == plan.FieldManager && strings.Contains(e.FieldsV1.GetRawString(), "pins") {
 			t.Errorf("the planner owns people's pins: %s", e.FieldsV1.GetRawString())
 		}
 	}

@@ -251,7 +251,7 @@ func shardManager(entries []metav1.ManagedFieldsEntry) string {
 	}
 	var ofShard, ofData writer
 	for _, e := range entries {
-		if e.Manager == FieldManager || e.FieldsV1 == nil {
+		if e.Manager == plan.FieldManager || e.FieldsV1 == nil {
 			continue
 		}
 		var fields struct {

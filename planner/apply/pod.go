@@ -107,7 +107,8 @@ func (a *Applier) resizePod(ctx context.Context, live *corev1.Pod, container str
 	}
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	return a.Client.SubResource("resize").Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
+	merge := client.RawPatch(types.StrategicMergePatchType, patch)
+	return a.Client.SubResource("resize").Patch(ctx, object, merge, client.FieldOwner(plan.FieldManager))
 }
 
 // KeepsLimits reports whether the API server was seen to lower no memory limit of a running pod, as Kubernetes 1.33 does not.
@@ -178,7 +179,7 @@ func noSubresource(err error) bool {
 func sizeManager(entries []metav1.ManagedFieldsEntry) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range entries {
-		if e.Subresource != "resize" || e.Manager == FieldManager {
+		if e.Subresource != "resize" || e.Manager == plan.FieldManager {
 			continue
 		}
 		if last.Time == nil || e.Time != nil && e.Time.After(last.Time.Time) {

@@ -128,7 +128,8 @@ func TestSizeManager(t *testing.T) {
 		return &m
 	}
 	for want, entries := range map[string][]metav1.ManagedFieldsEntry{
-		"":    {{Manager: "kubelet", Subresource: "status", Time: at(1)}, {Manager: FieldManager, Subresource: "resize", Time: at(2)}, {Manager: "kubectl", Time: at(3)}},
+		"": {{Manager: "kubelet", Subresource: "status", Time: at(1)},
+			{Manager: plan.FieldManager, Subresource: "resize", Time: at(2)}, {Manager: "kubectl", Time: at(3)}},
 		"vpa": {{Manager: "vpa", Subresource: "resize", Time: at(2)}, {Manager: "kubectl", Subresource: "resize", Time: at(1)}, {Manager: "x", Subresource: "resize"}},
 	} {
 		if got := sizeManager(entries); got != want {

@@ -64,7 +64,7 @@ func (a *Applier) patchWorkload(ctx context.Context, target plan.Target, live co
 	}
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
-	return a.Client.Patch(ctx, object, client.RawPatch(kind, patch), client.FieldOwner(FieldManager))
+	return a.Client.Patch(ctx, object, client.RawPatch(kind, patch), client.FieldOwner(plan.FieldManager))
 }
 
 // bringBack writes the replicas alone, by the subresource that holds nothing else, where a fleet that was stopped is to come back and its

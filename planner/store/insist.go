@@ -79,7 +79,7 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 		return nil
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: base.Name}}
-	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(plan.FieldManager)); err != nil {
 		return nil
 	}
 	return cm

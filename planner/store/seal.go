@@ -192,9 +192,9 @@ func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, erro
 	}
 	target := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Key}}
-	if err := s.Client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+	if err := s.Client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager)); err != nil {
 		said := answer.Unquoted(err)
-		if apierrors.IsInvalid(said) || apierrors.IsForbidden(said) || tooLarge(err) { // somebody filled it up, or it is refused: no write of a key fits any more
+		if apierrors.IsInvalid(said) || apierrors.IsForbidden(said) || answer.TooLarge(err) { // somebody filled it up, or it is refused: no write of a key fits any more
 			return nil, noKeyError{fmt.Errorf("the plan's key, Secret %q in %q, takes no key: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s: %w",
 				s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key, answer.Unquoted(err))}
 		}

@@ -28,9 +28,6 @@ import (
 	"ballast/planner/plan/people"
 )
 
-// FieldManager is the name under which the planner's writes stand in managedFields.
-const FieldManager = "ballast-planner"
-
 var (
 	// ErrConflict says that somebody else wrote the ConfigMap since it was read: read it again and decide anew.
 	ErrConflict = errors.New("the ConfigMap was written by somebody else meanwhile")
@@ -247,7 +244,7 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 	var err error
 	if base == nil {
 		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), present(c.Data), present(c.BinaryData)
-		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
+		err = s.Client.Create(ctx, cm, client.FieldOwner(plan.FieldManager))
 	} else {
 		cm, err = s.over(ctx, base, c)
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // by what somebody brought meanwhile, or by this write
@@ -261,7 +258,7 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrConflict)
 	case immutable(base) && apierrors.IsInvalid(err): // asked all the same: it may be gone meanwhile
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrImmutable)
-	case tooLarge(err) && base != nil:
+	case answer.TooLarge(err) && base != nil:
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w: %s; the API server says: %w", name, s.Namespace, ErrFull, roomiest(base), err)
 	case apierrors.IsInvalid(err): // with the whole ConfigMap where no patch of it can be made
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, answer.Unquoted(err))
@@ -280,7 +277,7 @@ func (s *Store) over(ctx context.Context, base *corev1.ConfigMap, c change) (*co
 		return nil, err
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: base.Name}}
-	return cm, s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
+	return cm, s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
 }
 
 // withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word in beside it.
