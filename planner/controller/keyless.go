@@ -17,6 +17,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
+	"ballast/planner/store/seal"
 	"ballast/planner/telemetry"
 )
 
@@ -29,7 +30,7 @@ const isBack = broughtBack + "; it has replicas again"
 // withoutKey is what follows an error that keeps a leader from taking over: a key that is not to be had is another matter
 // than an API server that does not answer.
 func (l *Loop) withoutKey(ctx context.Context, err error) error {
-	if !errors.Is(err, store.ErrNoKey) {
+	if !errors.Is(err, seal.ErrNoKey) {
 		return err
 	}
 	return errors.Join(err, l.bringBack(ctx))

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -26,6 +25,7 @@ import (
 	"ballast/planner/plan/codec"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/people"
+	"ballast/planner/store/seal"
 )
 
 var (
@@ -53,11 +53,13 @@ type Options struct {
 // Store reads and writes the plan and its history. One with a Key believes neither before Unseal has read that.
 type Store struct {
 	Options
-	seal atomic.Pointer[seal]
+	*seal.Keeper
 }
 
 // New makes a Store.
-func New(o Options) *Store { return &Store{Options: o} }
+func New(o Options) *Store {
+	return &Store{Options: o, Keeper: seal.New(o.Client, o.Reader, o.Namespace, o.Key)}
+}
 
 // Snapshot is the plan ConfigMap at one moment. The zero value is one that does not exist.
 type Snapshot struct {
