@@ -20,6 +20,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // fromMemory has a failover go by the loads that were believed last. What is not seen may be there all the same: its
@@ -64,7 +65,7 @@ func evacuation(s *snapshot.Snapshot) *Proposed {
 	if p.Cause == change.Drain {
 		asked = " as asked"
 	}
-	p.Why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.Cordoned...)) + asked + ": moves " + problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
+	p.Why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.Cordoned...)) + asked + ": moves " + plural.Of(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
 	p.Want = s.WantParted(s.Next.Replicas, e.Moves, pinnedBack(s, unwell))
 	p.Want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
