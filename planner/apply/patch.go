@@ -164,7 +164,7 @@ func resourceOps(c corev1.Container, path string, want plan.Resources) []op {
 			ops = append(ops, op{"add", path + "/" + section.name, lacks})
 		default:
 			for _, name := range slices.Sorted(maps.Keys(lacks)) {
-				ops = append(ops, op{"add", path + "/" + section.name + "/" + pointer(name), lacks[name]})
+				ops = append(ops, op{"add", path + "/" + section.name + "/" + patchable.Pointer(name), lacks[name]})
 			}
 		}
 	}
@@ -183,9 +183,6 @@ func unlike(stands corev1.ResourceList, want map[string]string) map[string]strin
 	}
 	return lacks
 }
-
-// pointer writes a key into a JSON pointer (RFC 6901).
-func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // envOps write the value into the entries that are there. A second entry of the name would break server-side apply
 // (argo-helm#3732), and so would a new order.
@@ -215,7 +212,7 @@ func annotationOp(annotations map[string]string, restartedAt string) op {
 	if len(annotations) == 0 {
 		return op{"add", "/spec/template/metadata/annotations", map[string]string{restartedAtAnnotation: restartedAt}}
 	}
-	return op{"add", "/spec/template/metadata/annotations/" + strings.ReplaceAll(restartedAtAnnotation, "/", "~1"), restartedAt}
+	return op{"add", "/spec/template/metadata/annotations/" + patchable.Pointer(restartedAtAnnotation), restartedAt}
 }
 
 // shardPatch is the merge patch of data.shard alone, for a Secret of those metadata.
