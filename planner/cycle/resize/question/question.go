@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/diff"
@@ -57,7 +58,8 @@ func (q Question) Apply() config.SizeApply { return cmp.Or(q.Size.Apply, config.
 // Sized are those that have a size.
 func Sized() []string { return []string{size.CPU, size.Memory} }
 
-func (q Question) Rules(resource string) change.Rules { return q.Change.SizeRules(resource) }
+// Rules are the rules of change for a resource.
+func (q Question) Rules(resource string) change.Rules { return changerules.OfSize(q.Change, resource) }
 
 // Held is what a plan holds a replica at; nil: nothing. In place it takes over what the template is held at; the other way round
 // the template is another thing than its pods.
