@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
@@ -143,7 +144,7 @@ func (l *Life) Discovered() discover.Input {
 		s.Pin = l.Asks[name]
 		s.Immutable, s.Unmanaged = l.Refused[name] && !l.Barred[name], l.OptedOut[name]
 		if labels := l.Labels[name]; labels != nil {
-			s.Labels = discover.LabelsOf(labels, l.Config.Partition.LabelKeys())
+			s.Labels = labeltext.Of(labels, l.Config.Partition.LabelKeys())
 		}
 		if shard, stamped := l.Shards[name]; stamped {
 			s.Shard = discover.ShardValue{State: discover.ShardValid, N: shard}
