@@ -64,6 +64,7 @@ type Looker struct {
 	looking sync.Mutex
 }
 
+// Stands is what stands now, as Look finds it; one look at a time.
 func (l *Looker) Stands(ctx context.Context, c config.PlannerConfig, known discover.Known, of *plan.Plan) (discover.Input, discover.Workload, error) {
 	l.looking.Lock()
 	defer l.looking.Unlock()

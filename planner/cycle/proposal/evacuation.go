@@ -96,6 +96,7 @@ func works(s *snapshot.Snapshot, replica int) bool {
 		s.Changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
 }
 
+// Request is what failover is asked, with these replicas unwell.
 func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	again := map[string]bool{}
 	for name, at := range s.Changes.Suspect {

@@ -20,6 +20,7 @@ import (
 	"ballast/planner/store/history"
 )
 
+// WriteTable prints it for people.
 func (s *Overview) WriteTable(w io.Writer) error {
 	if s.Plan == nil {
 		say.To(w, "There is no plan in force. %s\n", s.PlanError)

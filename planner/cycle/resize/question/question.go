@@ -53,6 +53,7 @@ type Shut struct {
 	RestartAgain      time.Time // when the fleet may restart for a size again; zero: now
 }
 
+// Apply is how pods come to their size.
 func (q Question) Apply() config.SizeApply { return cmp.Or(q.Size.Apply, config.InPlace) }
 
 // Sized are those that have a size.
@@ -95,11 +96,13 @@ type Shape struct {
 	replicas   int
 }
 
+// ShapeOf is the shape of the fleet that is asked about.
 func ShapeOf(q Question) Shape {
 	inTemplate := q.Apply() == config.Template
 	return Shape{inTemplate: inTemplate, One: inTemplate || q.Plan.Target.Kind == plan.Deployment, replicas: q.Replicas}
 }
 
+// InTemplate reports whether sizes are written into the pod template.
 func (s Shape) InTemplate() bool { return s.inTemplate }
 
 // Uniform reports whether one size is for all.
@@ -162,6 +165,7 @@ type PodTemplate struct {
 	held    *plan.Resources // what the plan holds it at
 }
 
+// PodTemplate is the pod template's size, now and as it was known.
 func (q Question) PodTemplate() PodTemplate {
 	return PodTemplate{is: q.Template, was: q.Memory.Found, written: q.Memory.Written, held: q.Plan.Resources}
 }
