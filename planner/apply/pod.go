@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
+	"ballast/planner/apply/workloadpatch"
 	"ballast/planner/diff"
 	"ballast/planner/ownership/podlist"
 	"ballast/planner/patchable"
@@ -74,7 +75,8 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 		return "", fmt.Errorf("sizing pod %q: %s: %w", key, why, errRefused)
 	}
 	c := live.Spec.Containers[at]
-	lacks := plan.Resources{Requests: unlike(c.Resources.Requests, s.Size.Requests), Limits: unlike(c.Resources.Limits, s.Size.Limits)}
+	lacks := plan.Resources{Requests: workloadpatch.Unlike(c.Resources.Requests, s.Size.Requests),
+		Limits: workloadpatch.Unlike(c.Resources.Limits, s.Size.Limits)}
 	if len(lacks.Requests)+len(lacks.Limits) == 0 {
 		return "", errUnchanged
 	}
