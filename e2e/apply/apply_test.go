@@ -168,7 +168,7 @@ func stampsNothingElse(t *testing.T, w *world) {
 		}
 		want.Data[plan.ShardKey] = map[string][]byte{"a": []byte("3"), "bare": []byte("0")}[name]
 		w.equal(want, &after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"), cmpopts.IgnoreTypes(metav1.TypeMeta{}))
-		w.equal([]string{"a-person", apply.FieldManager}, managers(&after))
+		w.equal([]string{"a-person", plan.FieldManager}, managers(&after))
 	}
 }
 

@@ -71,7 +71,7 @@ func writesEnvInPlace(t *testing.T, w *world) {
 	var s appsv1.StatefulSet
 	w.read(&s, w.target.Name)
 	w.equal(int64(2), s.Generation)
-	w.equal([]string{"apply.test", apply.FieldManager}, managers(&s))
+	w.equal([]string{"apply.test", plan.FieldManager}, managers(&s))
 }
 
 func appendsEnv(t *testing.T, w *world) {

@@ -186,7 +186,7 @@ func (b *bed) newLoop() *controller.Loop {
 		Reader:  b.client,
 		Store:   store.New(store.Options{Client: guarded, Reader: guarded, Namespace: b.namespace, Plan: b.config.Plan.ConfigMap, History: b.config.Plan.History, Key: keySecret}),
 		Applier: apply.New(apply.Options{Client: guarded, Reader: b.client, Nudger: b, Clock: b.clock}),
-		NewFetcher: func(config.PlannerConfig, plan.Target) (wiring.Fetcher, error) {
+		NewFetcher: func(config.PlannerConfig, plan.Target) (poll.Fetcher, error) {
 			return b.prometheus, nil
 		},
 		Emit:        func(_ discover.Workload, events ...telemetry.Event) { b.tell(events) },
@@ -528,7 +528,7 @@ type prometheusFake struct {
 	during func() // runs inside the next answer
 }
 
-var _ wiring.Fetcher = (*prometheusFake)(nil)
+var _ poll.Fetcher = (*prometheusFake)(nil)
 
 func (p *prometheusFake) set(server string, load float64) {
 	p.mu.Lock()

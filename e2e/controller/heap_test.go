@@ -41,6 +41,7 @@ import (
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/rewatch"
+	"ballast/planner/poll"
 	"ballast/planner/sim"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -297,7 +298,7 @@ func heapLoop(c config.PlannerConfig, cached, live client.Client) *controller.Lo
 		Reader:      cached,
 		Store:       store.New(store.Options{Client: cached, Reader: live, Namespace: c.Target.Namespace, Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)}),
 		Applier:     apply.New(apply.Options{Client: cached, Reader: live}),
-		NewFetcher:  func(config.PlannerConfig, plan.Target) (wiring.Fetcher, error) { return fake, nil },
+		NewFetcher:  func(config.PlannerConfig, plan.Target) (poll.Fetcher, error) { return fake, nil },
 		Emit:        func(discover.Workload, ...telemetry.Event) {},
 		Metrics:     telemetry.NewMetrics(prometheus.NewRegistry()),
 		Log:         logr.Discard(),

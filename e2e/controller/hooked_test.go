@@ -29,6 +29,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/probing"
 	"ballast/planner/poll"
 	"ballast/planner/probe"
@@ -80,7 +81,7 @@ func (s *probeSite) writes() {
 	s.Helper()
 	base, err := s.store.Read(s.Context())
 	s.must(err)
-	written, err := s.store.WritePlan(s.Context(), base, *s.in.InForce, 0, store.Meta{})
+	written, err := s.store.WritePlan(s.Context(), base, *s.in.InForce, 0, configmap.Meta{})
 	s.must(err)
 	s.in.InForce = written.Document.Plan
 	hooked.Eventually(s, "a webhook that knows the plan", func() bool { return s.Source.State().Revision() == s.in.InForce.Revision })

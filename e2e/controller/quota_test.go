@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
 
 // noConfigMaps is a quota by which no ConfigMap of the namespace is made any more. No controller runs here that counts: its status is
@@ -108,7 +108,7 @@ func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
 	b.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
 	dead := -1
 	l := b.newLoop()
-	l.Observe = func(context.Context, wiring.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
+	l.Observe = func(context.Context, poll.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
 		o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true}}
 		for r := range 3 {
 			if r != dead {

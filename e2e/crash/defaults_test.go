@@ -25,8 +25,8 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
 	"ballast/planner/controller/gather"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 	"ballast/planner/probe"
 	"ballast/planner/sim"
 )
@@ -40,7 +40,7 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 	c := defaultsCase()
 	r := newCrashRunIn(t, site.Admin, hooked.Namespace, c)
 	r.planner = r.memo.Over(site.As(hooked.Planner))
-	r.fetcher = func(c config.PlannerConfig, t plan.Target) (wiring.Fetcher, error) {
+	r.fetcher = func(c config.PlannerConfig, t plan.Target) (poll.Fetcher, error) {
 		return gather.NewFetcher(c, t)
 	}
 	r.probe = func(ctx context.Context, h probe.Held) probe.Result { return probe.Ask(ctx, r.planner, h) }

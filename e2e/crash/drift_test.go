@@ -11,8 +11,8 @@ import (
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
 	"ballast/planner/controller/gather"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 	"ballast/planner/sim"
 )
 
@@ -72,7 +72,7 @@ func driftCase() (c crashCase, base []float64) {
 // followDrift leads the fleet by the shipped configuration and a change of it, while its loads drift.
 func (r *crashRun) followDrift(base []float64, change func(*config.PlannerConfig)) (d drift) {
 	r.Helper()
-	r.fetcher = func(c config.PlannerConfig, t plan.Target) (wiring.Fetcher, error) {
+	r.fetcher = func(c config.PlannerConfig, t plan.Target) (poll.Fetcher, error) {
 		return gather.NewFetcher(c, t)
 	}
 	prometheus := httptest.NewServer(defaultsPrometheus{r})

@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/ownership/scrape"
+	"ballast/planner/poll"
 	"ballast/planner/status"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -53,7 +54,7 @@ func (r *crashRun) lead() {
 		Applier:    apply.New(apply.Options{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
 		NewFetcher: r.fetcher,
 		Probe:      r.probe,
-		Observe: func(_ context.Context, _ wiring.Fetcher, _ discover.Workload, fleet discover.Fleet) (input.Observed, []scrape.PodReport) {
+		Observe: func(_ context.Context, _ poll.Fetcher, _ discover.Workload, fleet discover.Fleet) (input.Observed, []scrape.PodReport) {
 			if l.dead || r.faults.away(r.clock.Now()) {
 				return input.Observed{Trouble: []string{"the pods cannot be listed"}}, nil
 			}

@@ -21,7 +21,6 @@ import (
 
 	"ballast/e2e/memo"
 	"ballast/planner/config"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -56,7 +55,7 @@ type crashRun struct {
 	namespace string
 	clock     *clocktesting.FakeClock
 	config    config.PlannerConfig
-	fetcher   func(config.PlannerConfig, plan.Target) (wiring.Fetcher, error)
+	fetcher   func(config.PlannerConfig, plan.Target) (poll.Fetcher, error)
 	probe     func(context.Context, probe.Held) probe.Result // nil: never asked
 	planned   func()                                         // after each write of the plan; may be nil
 	fleet     *crashFleet
@@ -112,7 +111,7 @@ func newCrashRunIn(t *testing.T, cl client.WithWatch, namespace string, c crashC
 	r := &crashRun{T: t, ctx: t.Context(), memo: m, client: cl, planner: cl, namespace: namespace, clock: clocktesting.NewFakeClock(epoch),
 		fleet: newCrashFleet(c.seed, maps.Clone(c.loads)), coin: rand.New(rand.NewPCG(c.seed, 7)), told: map[string]int{},
 		stands: crashCache{secrets: map[string]*corev1.Secret{}}}
-	r.fetcher = func(config.PlannerConfig, plan.Target) (wiring.Fetcher, error) { return crashPrometheus{r}, nil }
+	r.fetcher = func(config.PlannerConfig, plan.Target) (poll.Fetcher, error) { return crashPrometheus{r}, nil }
 	r.faulty = len(faults)
 	r.faults = &crashFaults{run: r, due: faults, refuses: map[string]time.Time{}}
 	r.watch = newCrashWatch(r)
@@ -378,7 +377,7 @@ func (r *crashRun) differs() string {
 // crashPrometheus answers with the loads, and with who owns what.
 type crashPrometheus struct{ run *crashRun }
 
-var _ wiring.Fetcher = crashPrometheus{}
+var _ poll.Fetcher = crashPrometheus{}
 
 func (p crashPrometheus) Fetch(_ context.Context, metrics []poll.Metric, _ discover.Fleet, now time.Time) []poll.Fetched {
 	f, fetched := p.run.fleet, make([]poll.Fetched, len(metrics))

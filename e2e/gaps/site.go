@@ -13,6 +13,7 @@ import (
 
 	"ballast/e2e/assets"
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps/gates"
 	"ballast/e2e/gaps/timeline"
 	"ballast/e2e/site"
 )
@@ -46,7 +47,7 @@ type Site struct {
 
 	options Options
 	objects dynamic.Interface
-	gates   *gates // nil until they are open
+	gates   *gates.Gates // nil until they are open
 	logs    *logs
 	log     io.Writer
 
@@ -89,7 +90,7 @@ func (s *Site) Stop() {
 	}
 	s.Site.Stop()
 	if s.gates != nil {
-		s.gates.close()
+		s.gates.Close()
 	}
 }
 
@@ -99,11 +100,11 @@ func (s *Site) install(ctx context.Context) error {
 	if s.objects, err = dynamic.NewForConfig(s.Plane.Config()); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	if s.gates, err = openGates(s.Plane.URL(), s.options.Clusters); err != nil {
+	if s.gates, err = gates.Open(s.Plane.URL(), s.options.Clusters); err != nil {
 		return err
 	}
 	for i, name := range s.Fleet.Names() {
-		s.Clusters = append(s.Clusters, timeline.Cluster{Name: name, Server: s.gates.urls[i]})
+		s.Clusters = append(s.Clusters, timeline.Cluster{Name: name, Server: s.gates.URLs[i]})
 	}
 	if err := s.installController(ctx); err != nil {
 		return err

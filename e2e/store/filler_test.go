@@ -12,6 +12,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 )
 
@@ -29,7 +30,7 @@ func TestNobodyTakesThePlansRoomOrPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		next.Clusters["c"] = plan.Row{Replica: 1 - next.Clusters["c"].Replica}
-		if _, err := s.WritePlan(t.Context(), now, next, 0, store.Meta{Reason: strings.Repeat("reason ", 150)}); err != nil {
+		if _, err := s.WritePlan(t.Context(), now, next, 0, configmap.Meta{Reason: strings.Repeat("reason ", 150)}); err != nil {
 			t.Errorf("the planner writes: %v", err)
 		}
 	}

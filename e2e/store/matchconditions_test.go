@@ -13,6 +13,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 )
 
@@ -22,7 +23,7 @@ func TestWithoutMatchConditionsOthersAreLeftAlone(t *testing.T) {
 	site := hooked.Start(t, hooked.Options{})
 	as := site.As(hooked.Planner)
 	s := store.New(store.Options{Client: as, Reader: as, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
-	if _, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan(), 0, store.Meta{Reason: "x"}); err != nil {
+	if _, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan(), 0, configmap.Meta{Reason: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	site.Webhooks(func(w *admissionregistration.MutatingWebhook) { w.MatchConditions = nil })

@@ -27,6 +27,7 @@ import (
 	"ballast/planner/plan/codec"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
 // TestStore runs every case against one real API server, each in its own namespace.
@@ -131,7 +132,7 @@ func (w *world) edit(change func(*corev1.ConfigMap)) {
 	w.must(w.client.Update(w.ctx, cm, client.FieldOwner("a-person")))
 }
 
-var meta = store.Meta{DecidedAt: at, DecidedBy: "planner-0", Reason: "moves 1 of 2 clusters"}
+var meta = configmap.Meta{DecidedAt: at, DecidedBy: "planner-0", Reason: "moves 1 of 2 clusters"}
 
 func revised(p plan.Plan, revision int64) plan.Plan {
 	p.Revision = revision
@@ -153,7 +154,7 @@ func makesTheConfigMap(t *testing.T, w *world) {
 		"ballast.argoproj.io/mac": cm.Annotations["ballast.argoproj.io/mac"], // which the plan that is read back vouches for
 	}, cm.Annotations)
 	w.equal(map[string]string{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner", "app.kubernetes.io/part-of": "ballast"}, cm.Labels)
-	w.equal(store.FieldManager, cm.ManagedFields[0].Manager)
+	w.equal(plan.FieldManager, cm.ManagedFields[0].Manager)
 	again := w.read()
 	w.equal(newPlan("a", "b"), *again.Document.Plan)
 	w.equal(meta, again.Meta)
@@ -179,7 +180,7 @@ func keepsWhatPeopleWrote(t *testing.T, w *world) {
 	delete(after.Data, "plan")
 	w.equal(before, after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"))
 	for _, e := range after.ManagedFields {
-		if e.Manager == store.FieldManager && strings.Contains(e.FieldsV1.GetRawString(), "pins") {
+		if e.Manager == plan.FieldManager && strings.Contains(e.FieldsV1.GetRawString(), "pins") {
 			t.Errorf("the planner owns people's pins: %s", e.FieldsV1.GetRawString())
 		}
 	}
@@ -504,7 +505,7 @@ func keepsTheHistory(t *testing.T, w *world) {
 	none, problems, err := w.ReadHistory(w.ctx)
 	w.must(err)
 	w.equal(0, len(problems))
-	w.equal(store.History{}, none, cmpopts.IgnoreUnexported(store.History{}))
+	w.equal(store.History{}, none, cmpopts.IgnoreUnexported(store.History{}, history.Content{}))
 	s := w.write(w.read(), newPlan("a"), 0)
 	h := none.WithPlan(s)
 	h.Parts = map[string][]byte{"votes": {1, 2}, "fleet.json.gz": {3}}
@@ -522,15 +523,15 @@ func keepsTheHistory(t *testing.T, w *world) {
 		w.must(err)
 		return text
 	}
-	w.equal(store.History{
-		Plans: []store.Record{{Revision: 2, Text: text(revised(newPlan("b"), 2)), Meta: meta}, {Revision: 1, Text: text(newPlan("a")), Meta: meta, Until: meta.DecidedAt}}, Parts: map[string][]byte{"votes": {9}}, SavedAt: at.Add(time.Minute),
-	}, got, cmpopts.IgnoreUnexported(store.History{}))
-	w.equal(h, got, cmpopts.IgnoreUnexported(store.History{}))
+	w.equal(store.History{Content: history.Content{
+		Plans: []history.Record{{Revision: 2, Text: text(revised(newPlan("b"), 2)), Meta: meta}, {Revision: 1, Text: text(newPlan("a")), Meta: meta, Until: meta.DecidedAt}}, Parts: map[string][]byte{"votes": {9}}, SavedAt: at.Add(time.Minute),
+	}}, got, cmpopts.IgnoreUnexported(store.History{}, history.Content{}))
+	w.equal(h, got, cmpopts.IgnoreUnexported(store.History{}, history.Content{}))
 	w.equal(int64(2), got.Floor())
 }
 
 func losesHistoryRaces(t *testing.T, w *world) {
-	first, err := w.WriteHistory(w.ctx, store.History{Parts: map[string][]byte{"votes": {1}}}, at)
+	first, err := w.WriteHistory(w.ctx, store.History{Content: history.Content{Parts: map[string][]byte{"votes": {1}}}}, at)
 	w.must(err)
 	_, err = w.WriteHistory(w.ctx, first, at.Add(time.Minute))
 	w.must(err)

@@ -14,6 +14,7 @@ import (
 	"ballast/e2e/apiserver"
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/status"
 	"ballast/planner/store"
 )
@@ -52,7 +53,7 @@ func TestNobodyMakesWhatBallastKeepsUnpatchable(t *testing.T) {
 		}
 	}
 	must(t, s.Unseal(t.Context()))
-	now, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan("c", "d"), 0, store.Meta{Reason: "first"})
+	now, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan("c", "d"), 0, configmap.Meta{Reason: "first"})
 	must(t, err)
 	h, err := s.WriteHistory(t.Context(), store.History{}.WithPlan(now), at)
 	must(t, err)
@@ -84,7 +85,7 @@ func TestNobodyMakesWhatBallastKeepsUnpatchable(t *testing.T) {
 		replica = 1 - replica
 		next := newPlan("c", "d")
 		next.Clusters["c"] = plan.Row{Replica: replica}
-		_, err := s.WritePlan(t.Context(), base, next, 0, store.Meta{Reason: "next"})
+		_, err := s.WritePlan(t.Context(), base, next, 0, configmap.Meta{Reason: "next"})
 		return err
 	}
 	trip := "why"
@@ -142,7 +143,7 @@ func TestWhatIsNoTextKeepsNobodyAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := store.New(store.Options{Client: admin, Reader: admin, Namespace: namespace, Plan: "ballast-plan", History: "ballast-history"})
-	now, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan("c", "d"), 0, store.Meta{Reason: "first"})
+	now, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan("c", "d"), 0, configmap.Meta{Reason: "first"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestWhatIsNoTextKeepsNobodyAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := newPlan("c", "d", "e")
-	if now, err = s.WritePlan(t.Context(), stale, next, 0, store.Meta{Reason: "overtaken by such bytes"}); err != nil {
+	if now, err = s.WritePlan(t.Context(), stale, next, 0, configmap.Meta{Reason: "overtaken by such bytes"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, stays := now.ConfigMap().Annotations["another"]; stays || now.Document.Plan == nil || now.Document.Plan.Revision != 2 {

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/printable"
 )
@@ -43,7 +44,7 @@ func Unquoted(err error) error {
 	}
 	s := found.Status()
 	said := metav1.Status{Status: s.Status, Code: s.Code, Reason: metav1.StatusReason(word(string(s.Reason)))}
-	if tooLarge(s.Message) {
+	if largeForEtcd(s.Message) {
 		said.Reason = metav1.StatusReasonRequestEntityTooLarge
 	}
 	if d := s.Details; d != nil {
@@ -60,9 +61,25 @@ func Unquoted(err error) error {
 	return unquoted{&apierrors.StatusError{ErrStatus: said}}
 }
 
-// tooLarge goes by the words of etcd and of its client, which the API server passes on without a reason of its own.
-func tooLarge(message string) bool {
+// largeForEtcd goes by the words of etcd and of its client, which the API server passes on without a reason of its own.
+func largeForEtcd(message string) bool {
 	return strings.Contains(message, "etcdserver: request is too large") || strings.Contains(message, "trying to send message larger than max")
+}
+
+// TooLarge reports whether a write was refused for its size: by the request, by validation (1 MiB of data, 256 KiB of
+// annotations), or by etcd (1.5 MiB), whose answer comes as an internal error.
+func TooLarge(err error) bool {
+	var found apierrors.APIStatus
+	if !errors.As(err, &found) {
+		return false
+	}
+	if apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(found.Status().Message, "request is too large") {
+		return true
+	}
+	details := found.Status().Details
+	return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseType(field.ErrorTypeTooLong)
+	})
 }
 
 func word(s string) string { return printable.Text(s, maxWord) }

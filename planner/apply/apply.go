@@ -28,9 +28,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// FieldManager is the name under which the planner's writes stand in managedFields.
-const FieldManager = "ballast-planner"
-
 const (
 	// attempts is how often a write that met a concurrent one is read again and tried again before it fails.
 	attempts = 4
@@ -282,7 +279,8 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	manager := shardManager(live.ManagedFields)
-	if err := a.Client.Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+	err = a.Client.Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
+	if err != nil {
 		return manager, fmt.Errorf("writing the shard of Secret %q: %w", key, answer.Unquoted(err))
 	}
 	return manager, nil

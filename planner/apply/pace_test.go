@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/planner/plan"
 )
 
 func TestASecretThatIsRevertedWaitsLongerEachTime(t *testing.T) {
@@ -98,9 +100,9 @@ func TestTheOtherWriterIsTheLastOneOfTheShard(t *testing.T) {
 		want    string
 	}{
 		"nobody":             {nil, ""},
-		"ballast alone":      {[]metav1.ManagedFieldsEntry{entry(FieldManager, 0, shard)}, ""},
+		"ballast alone":      {[]metav1.ManagedFieldsEntry{entry(plan.FieldManager, 0, shard)}, ""},
 		"the latest":         {[]metav1.ManagedFieldsEntry{entry("helm", 0, shard), entry("kubectl-edit", 2, shard), entry("argocd", 1, shard)}, "kubectl-edit"},
-		"not ballast itself": {[]metav1.ManagedFieldsEntry{entry("helm", 0, shard), entry(FieldManager, 2, shard)}, "helm"},
+		"not ballast itself": {[]metav1.ManagedFieldsEntry{entry("helm", 0, shard), entry(plan.FieldManager, 2, shard)}, "helm"},
 		"not another field":  {[]metav1.ManagedFieldsEntry{entry("helm", 0, shard), entry("argocd", 2, server)}, "helm"},
 		"who took it away":   {[]metav1.ManagedFieldsEntry{entry("kubectl-create", 0, server), entry("external-secrets", 1, server), entry("argocd", 2, `{"f:metadata":{}}`)}, "external-secrets"},
 		"what no one reads":  {[]metav1.ManagedFieldsEntry{{Manager: "none"}, entry("broken", 0, `[`), entry("helm", 0, shard)}, "helm"},

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
+	"ballast/planner/apply/workloadpatch"
 	"ballast/planner/diff"
 	"ballast/planner/ownership/podlist"
 	"ballast/planner/patchable"
@@ -74,7 +75,8 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 		return "", fmt.Errorf("sizing pod %q: %s: %w", key, why, errRefused)
 	}
 	c := live.Spec.Containers[at]
-	lacks := plan.Resources{Requests: unlike(c.Resources.Requests, s.Size.Requests), Limits: unlike(c.Resources.Limits, s.Size.Limits)}
+	lacks := plan.Resources{Requests: workloadpatch.Unlike(c.Resources.Requests, s.Size.Requests),
+		Limits: workloadpatch.Unlike(c.Resources.Limits, s.Size.Limits)}
 	if len(lacks.Requests)+len(lacks.Limits) == 0 {
 		return "", errUnchanged
 	}
@@ -107,7 +109,8 @@ func (a *Applier) resizePod(ctx context.Context, live *corev1.Pod, container str
 	}
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	return a.Client.SubResource("resize").Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
+	merge := client.RawPatch(types.StrategicMergePatchType, patch)
+	return a.Client.SubResource("resize").Patch(ctx, object, merge, client.FieldOwner(plan.FieldManager))
 }
 
 // KeepsLimits reports whether the API server was seen to lower no memory limit of a running pod, as Kubernetes 1.33 does not.
@@ -178,7 +181,7 @@ func noSubresource(err error) bool {
 func sizeManager(entries []metav1.ManagedFieldsEntry) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range entries {
-		if e.Subresource != "resize" || e.Manager == FieldManager {
+		if e.Subresource != "resize" || e.Manager == plan.FieldManager {
 			continue
 		}
 		if last.Time == nil || e.Time != nil && e.Time.After(last.Time.Time) {

@@ -113,12 +113,24 @@ func TestMaySize(t *testing.T) {
 	}
 }
 
-func TestResourceOpsKeepWhatIsNotTheirs(t *testing.T) {
-	c := corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "example.com/gpu": resource.MustParse("1")}}}
-	want := []op{{"add", "/r/limits", map[string]string{"memory": "4Gi"}}, {"add", "/r/requests/example.com~1gpu", "2"}, {"add", "/r/requests/memory", "2Gi"}}
-	got := resourceOps(c, "/r", plan.Resources{Requests: map[string]string{"cpu": "1000m", "memory": "2Gi", "example.com/gpu": "2"}, Limits: map[string]string{"memory": "4Gi"}})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+// TestAPodOfATimeThatJSONDoesNotHaveIsSized by a patch without what the API server could not read back.
+func TestAPodOfATimeThatJSONDoesNotHaveIsSized(t *testing.T) {
+	beyond := metav1.NewTime(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+	size := plan.Resources{Requests: map[string]string{"cpu": "2"}}
+	const spec = `"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}`
+	for name, test := range map[string]struct {
+		pod  corev1.Pod
+		want string
+	}{
+		"as it is":      {corev1.Pod{}, `{"metadata":{"uid":"u"},` + spec + `}`},
+		"its status":    {corev1.Pod{Status: corev1.PodStatus{StartTime: &beyond}}, `{"metadata":{"uid":"u"},` + spec + `,"status":null}`},
+		"its managers'": {corev1.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Time: &beyond}}}}, `{"metadata":{"managedFields":[{}],"uid":"u"},` + spec + `}`},
+	} {
+		test.pod.UID = "u"
+		got, err := sizePatch(&test.pod, "main", size)
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s: %v\n%s, want\n%s", name, err, got, test.want)
+		}
 	}
 }
 
@@ -128,7 +140,8 @@ func TestSizeManager(t *testing.T) {
 		return &m
 	}
 	for want, entries := range map[string][]metav1.ManagedFieldsEntry{
-		"":    {{Manager: "kubelet", Subresource: "status", Time: at(1)}, {Manager: FieldManager, Subresource: "resize", Time: at(2)}, {Manager: "kubectl", Time: at(3)}},
+		"": {{Manager: "kubelet", Subresource: "status", Time: at(1)},
+			{Manager: plan.FieldManager, Subresource: "resize", Time: at(2)}, {Manager: "kubectl", Time: at(3)}},
 		"vpa": {{Manager: "vpa", Subresource: "resize", Time: at(2)}, {Manager: "kubectl", Subresource: "resize", Time: at(1)}, {Manager: "x", Subresource: "resize"}},
 	} {
 		if got := sizeManager(entries); got != want {

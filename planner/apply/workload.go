@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
+	"ballast/planner/apply/workloadpatch"
 	"ballast/planner/diff"
 	"ballast/planner/patchable"
 	"ballast/planner/plan"
@@ -36,7 +37,7 @@ func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.
 	case live.Annotations[plan.AnnotationUnmanaged] == "true":
 		return fmt.Errorf("writing %s %q: it is annotated as unmanaged: %w", target.Kind, target.Name, errRefused)
 	}
-	ops, err := workloadOps(live, target.Container, s)
+	ops, err := live.Ops(target.Container, s)
 	if err != nil {
 		return err
 	}
@@ -53,10 +54,12 @@ func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.
 	return nil
 }
 
-func (a *Applier) patchWorkload(ctx context.Context, target plan.Target, live controller, ops []op, s diff.PatchWorkload) error {
+func (a *Applier) patchWorkload(
+	ctx context.Context, target plan.Target, live workloadpatch.Workload, ops []workloadpatch.Op, s diff.PatchWorkload,
+) error {
 	kind, content := types.JSONPatchType, any(ops)
 	if !patchable.IsText(live.Object) {
-		kind, content = types.StrategicMergePatchType, workloadPatch(live, target.Container, s)
+		kind, content = types.StrategicMergePatchType, live.Merge(target.Container, s)
 	}
 	patch, err := json.Marshal(content)
 	if err != nil {
@@ -64,13 +67,13 @@ func (a *Applier) patchWorkload(ctx context.Context, target plan.Target, live co
 	}
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
-	return a.Client.Patch(ctx, object, client.RawPatch(kind, patch), client.FieldOwner(FieldManager))
+	return a.Client.Patch(ctx, object, client.RawPatch(kind, patch), client.FieldOwner(plan.FieldManager))
 }
 
 // bringBack writes the replicas alone, by the subresource that holds nothing else, where a fleet that was stopped is to come back and its
 // workload takes no other write, whatever somebody made of it. What is left of the step is tried again, and says why it fails. Any other
 // number goes with its env, or not at all.
-func (a *Applier) bringBack(ctx context.Context, live controller, replicas *int) {
+func (a *Applier) bringBack(ctx context.Context, live workloadpatch.Workload, replicas *int) {
 	stopped, asked := ptr.Deref(live.Replicas, 1) == 0, ptr.Deref(replicas, 0)
 	if !stopped || asked == 0 {
 		return
@@ -83,19 +86,21 @@ func (a *Applier) bringBack(ctx context.Context, live controller, replicas *int)
 	}
 }
 
-func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (controller, error) {
+func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (workloadpatch.Workload, error) {
 	key := types.NamespacedName{Namespace: target.Namespace, Name: target.Name}
 	var err error
-	var w controller
+	var w workloadpatch.Workload
 	switch target.Kind {
 	case plan.StatefulSet:
 		var live appsv1.StatefulSet
 		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, &live, live.Status}
+		w = workloadpatch.Workload{ObjectMeta: live.ObjectMeta, Replicas: live.Spec.Replicas,
+			Template: live.Spec.Template, Object: &live, Status: live.Status}
 	case plan.Deployment:
 		var live appsv1.Deployment
 		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template, &live, live.Status}
+		w = workloadpatch.Workload{ObjectMeta: live.ObjectMeta, Replicas: live.Spec.Replicas,
+			Template: live.Spec.Template, Object: &live, Status: live.Status}
 	default:
 		err = fmt.Errorf("kind %q is neither %s nor %s", target.Kind, plan.StatefulSet, plan.Deployment)
 	}

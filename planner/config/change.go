@@ -1,12 +1,7 @@
 package config
 
 import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"ballast/planner/change"
-	"ballast/planner/change/maintenance"
 	"ballast/planner/size"
 )
 
@@ -52,39 +47,6 @@ type Pace struct {
 	Period   Duration `json:"period"`
 }
 
-// MoveRules are the rules of change for moves that level, beside their rates.
-func (c Change) MoveRules() change.Rules { return change.Rules{Moves: c.Moves.policy()} }
-
-// SizeRules are the rules of change for one resource of a replica.
-func (c Change) SizeRules(resource string) change.Rules {
-	return change.Rules{Up: c.Up.policy(resource), Down: c.Down.policy(resource)}
-}
-
-func (r Resizing) policy(resource string) change.Policy {
-	p := r.Timing.policy()
-	p.Stabilization = time.Duration(r.StabilizationWindow)
-	step := r.MinChange.Of(resource)
-	if step == nil {
-		step = leastChange()
-	}
-	if step.Value != "" {
-		value := milli(step.Value.Parsed())
-		p.MinChange.Value = &value
-	}
-	if step.Percentage > 0 {
-		percent := int(step.Percentage)
-		p.MinChange.Percent = &percent
-	}
-	for _, pace := range r.Rate {
-		p.Rate = append(p.Rate, pace.pace())
-	}
-	return p
-}
-
-// leastChange is the least change where none is given: a tenth, from which on the updater of Kubernetes' VPA takes action
-// (--pod-update-threshold).
-func leastChange() *SizeStep { return &SizeStep{Percentage: 10} }
-
 // Of is the least change of a resource, nil where none is given.
 func (s *SizeSteps) Of(resource string) *SizeStep {
 	switch {
@@ -94,24 +56,4 @@ func (s *SizeSteps) Of(resource string) *SizeStep {
 		return s.CPU
 	}
 	return s.Memory
-}
-
-// policy is the direction as it is judged. The configuration was checked: what is no window is left out.
-func (t Timing) policy() change.Policy {
-	p := change.Policy{Mode: t.Mode, Cooldown: time.Duration(t.Cooldown)}
-	for _, w := range t.Windows {
-		if window, err := maintenance.Parse(w.Begin, w.End, w.TimeZone, w.Weekdays); err == nil {
-			p.Windows = append(p.Windows, window)
-		}
-	}
-	return p
-}
-
-// milli is a quantity in thousandths, as rules of change count sizes.
-func milli(q resource.Quantity) int64 {
-	const most = 1 << 60
-	if q.CmpInt64(most/1000) >= 0 {
-		return most
-	}
-	return q.MilliValue()
 }

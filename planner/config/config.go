@@ -60,6 +60,7 @@ type Poll struct {
 // Pods reads the default metrics of the application-controllers' own pods, where there is no Prometheus.
 type Pods struct{}
 
+// Mend says what is to be done about a field that poll.pods does not have.
 func (*Pods) Mend(field string) string {
 	if field == "metrics" {
 		return "is not a field: queries of your own need a Prometheus: write them in poll.prometheus, instead of poll.pods"
@@ -145,6 +146,7 @@ func (s Prometheus) OfReplicas() (out []Metric) {
 	return out
 }
 
+// OfReplicas reports whether its samples are replicas', and not clusters'.
 func (m Metric) OfReplicas() bool { return m.Match != nil && m.Match.To == MatchReplica }
 
 // Match joins a sample to the cluster whose field To equals the sample's Label, after Aliases (label value: field
@@ -386,15 +388,22 @@ func Default() PlannerConfig {
 
 // Implementations and list items that are not part of Default start from these.
 func (r *Robust) SetDefaults() { r.PositiveOffset = "0.01" }
-func (m *Match) SetDefaults()  { m.To = MatchServer }
+
+// SetDefaults joins by the server.
+func (m *Match) SetDefaults() { m.To = MatchServer }
 
 func defaultSticky() *Sticky {
 	return &Sticky{High: "0.95", Low: "0.85", Drain: "0.80", DownWindow: Duration(6 * time.Hour), MaxMoves: 10}
 }
 
-func (s *Sticky) SetDefaults()      { *s = *defaultSticky() }
+// SetDefaults makes it the shipped one.
+func (s *Sticky) SetDefaults() { *s = *defaultSticky() }
+
+// SetDefaults sets the horizon of a day.
 func (c *CostBenefit) SetDefaults() { c.Horizon = Duration(24 * time.Hour) }
 
+// SetDefaults sets a day's votes, ten at least.
 func (m *MostWanted) SetDefaults() { m.Window, m.MinSamples = Duration(24*time.Hour), 10 }
 
+// SetDefaults sets waves of five, nudges, and the one restart at once.
 func (l *LiveRollout) SetDefaults() { l.MaxMovesPerWave, l.Nudge, l.Adopt = 5, true, AdoptNow }

@@ -18,6 +18,7 @@ type Dimensions struct {
 // what a replica may carry.
 type Work struct{}
 
+// Mend says where a setting of work stands.
 func (*Work) Mend(field string) string {
 	switch field {
 	case "capacity":
@@ -38,6 +39,7 @@ type Memory struct {
 	LimitShare Decimal          `json:"limitShare"`
 }
 
+// SetDefaults sets no base, and four fifths of the limit.
 func (m *Memory) SetDefaults() { m.Base, m.LimitShare = "0", "0.8" }
 
 // Bytes is a number of bytes as it was written, with a fraction or a unit of Kubernetes' memory or without.

@@ -46,6 +46,7 @@ type FromNodes struct {
 	Reserve Percent `json:"reserve"`
 }
 
+// SetDefaults keeps a tenth of a node free.
 func (f *FromNodes) SetDefaults() { f.Reserve = 10 }
 
 // MoveAway has clusters leave a replica whose node has had no room for its size for as long as After.
@@ -53,6 +54,7 @@ type MoveAway struct {
 	After Duration `json:"after"`
 }
 
+// SetDefaults waits for an hour.
 func (m *MoveAway) SetDefaults() { m.After = Duration(time.Hour) }
 
 // SizeApply is how pods come to their size.

@@ -53,7 +53,7 @@ func TestWhatFailsWithoutEndingACycleIsCounted(t *testing.T) {
 	l := NewLoop(wiring.Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
 		Log: logr.Discard(), Clock: clock,
 		Emit: func(discover.Workload, ...telemetry.Event) {},
-		Observe: func(context.Context, wiring.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
+		Observe: func(context.Context, poll.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
 			return input.Observed{Trouble: trouble}, nil
 		}})
 	counted := func(phase string) float64 { return testutil.ToFloat64(l.Metrics.Work.Errors.WithLabelValues(phase)) }

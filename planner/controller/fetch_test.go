@@ -22,7 +22,7 @@ import (
 // countingPrometheus knows no series, and how often it was asked.
 type countingPrometheus struct{ asks int }
 
-var _ wiring.Fetcher = (*countingPrometheus)(nil)
+var _ poll.Fetcher = (*countingPrometheus)(nil)
 
 // Fetch implements Fetcher.
 func (p *countingPrometheus) Fetch(_ context.Context, metrics []poll.Metric, _ discover.Fleet, _ time.Time) []poll.Fetched {

@@ -15,7 +15,9 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
+	"ballast/planner/store/seal"
 	"ballast/planner/telemetry"
 )
 
@@ -28,7 +30,7 @@ const isBack = broughtBack + "; it has replicas again"
 // withoutKey is what follows an error that keeps a leader from taking over: a key that is not to be had is another matter
 // than an API server that does not answer.
 func (l *Loop) withoutKey(ctx context.Context, err error) error {
-	if !errors.Is(err, store.ErrNoKey) {
+	if !errors.Is(err, seal.ErrNoKey) {
 		return err
 	}
 	return errors.Join(err, l.bringBack(ctx))
@@ -54,7 +56,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	next, stopped := belief.BringBack(*claimed.Plan, in)
 	if stopped {
 		next.Target = standing.TargetOf(in.Workload)
-		written, err := l.Store.WritePlan(ctx, base, next, 0, store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
+		written, err := l.Store.WritePlan(ctx, base, next, 0, configmap.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/sim"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -40,7 +41,7 @@ func TestAStoppedFleetComesBackOnceThoughItsPlanCannotBeWritten(t *testing.T) {
 	stopped := plan.Plan{Mode: plan.Enforce, Target: target, MaxReplicas: 8, Clusters: map[string]plan.Row{"c000": {Replica: 0}},
 		Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: sim.Epoch,
 			From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 4, ControllerReplicas: 4}}
-	stands, err := l.Store.WritePlan(t.Context(), store.Snapshot{}, stopped, 0, store.Meta{DecidedAt: sim.Epoch})
+	stands, err := l.Store.WritePlan(t.Context(), store.Snapshot{}, stopped, 0, configmap.Meta{DecidedAt: sim.Epoch})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/plan/codec"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -32,7 +33,7 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 		}
 		return "quiet", base, nil
 	}
-	written, err := l.Store.WritePlan(ctx, base, out.Next, l.archive.Floor(), store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: out.Reason})
+	written, err := l.Store.WritePlan(ctx, base, out.Next, l.archive.Floor(), configmap.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: out.Reason})
 	if errors.Is(err, store.ErrConflict) {
 		l.Metrics.Writes.WithLabelValues("plan", "conflict").Inc()
 		l.changed.raise()

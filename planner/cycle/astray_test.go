@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
@@ -112,7 +113,7 @@ func TestThePlanFollowsAnOwnerThatIsAstray(t *testing.T) {
 		"none whose group would come along": {func(w *liveWorld) {
 			w.in.Config.Partition.Groups = []config.Group{together("team")}
 			for _, name := range []string{"c002", "c007", "c008"} { // all on one replica
-				w.secret(name).Labels = discover.LabelsOf(map[string]string{"team": "yes"}, []string{"team"})
+				w.secret(name).Labels = labeltext.Of(map[string]string{"team": "yes"}, []string{"team"})
 			}
 		}, []string{"c005"}},
 		"none onto a replica that is near its memory limit": {func(w *liveWorld) {

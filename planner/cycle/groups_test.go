@@ -17,6 +17,7 @@ import (
 	"ballast/planner/cycle/explain"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -51,7 +52,7 @@ func (w *world) place(name string, at int, groups ...string) {
 	for _, g := range groups {
 		of[g] = "yes"
 	}
-	s.Labels = discover.LabelsOf(of, groups)
+	s.Labels = labeltext.Of(of, groups)
 }
 
 func (w *world) rows() map[string]int {

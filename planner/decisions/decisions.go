@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // Change is what differs between two plans that followed each other. Its zero value is no difference.
@@ -80,25 +81,18 @@ func (c Change) Words() []string {
 		words = append(words, fmt.Sprintf("mode %s → %s", cmp.Or(c.Mode.From, plan.Observe), cmp.Or(c.Mode.To, plan.Observe)))
 	}
 	if c.Replicas != nil {
-		words = append(words, fmt.Sprintf("%d → %s", c.Replicas.From, plural(c.Replicas.To, "replica")))
+		words = append(words, fmt.Sprintf("%d → %s", c.Replicas.From, plural.Of(c.Replicas.To, "replica")))
 	}
 	for _, d := range []struct {
 		n    int
 		what string
 	}{{len(c.Moves), "moved"}, {c.Came, "new"}, {c.Went, "gone"}} {
 		if d.n > 0 {
-			words = append(words, plural(d.n, "cluster")+" "+d.what)
+			words = append(words, plural.Of(d.n, "cluster")+" "+d.what)
 		}
 	}
 	if c.Sizes {
 		words = append(words, "sizes changed")
 	}
 	return words
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -43,24 +44,24 @@ type Options struct {
 // for a cluster without a Secret: nothing can move it from there. Skip means that Argo CD reconciles nothing there, so
 // that it carries no load.
 type Cluster struct {
-	Shard     plan.Shard `json:"shard"`
-	Explicit  ShardValue `json:"explicit,omitzero"`
-	Pin       string     `json:"pin,omitempty"`
-	FixedAt   *int       `json:"fixedAt,omitempty"`
-	Implicit  bool       `json:"implicit,omitempty"`
-	Skip      bool       `json:"skip,omitempty"`
-	Unmanaged bool       `json:"unmanaged,omitempty"`
-	Immutable bool       `json:"immutable,omitempty"`
-	Follows   bool       `json:"follows,omitempty"`  // its server has another Secret that leads
-	Alone     bool       `json:"alone,omitempty"`    // it stands beside that one: ballast may not write it
-	Unread    bool       `json:"unread,omitempty"`   // Argo CD cannot read its Secret, and does nothing for it
-	Misled    bool       `json:"misled,omitempty"`   // Argo CD may take another Secret of its server for this one, and cannot read that, or ballast has left it out, or it is gone
-	NoText    bool       `json:"noText,omitempty"`   // some text of its Secret is no UTF-8, and what goes by JSON changes it
-	Nameless  bool       `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
-	Created   time.Time  `json:"created,omitzero"`   // of its Secret
-	Labels    Labels     `json:"labels,omitempty"`   // of its Secret, those that partition.groups asks for
-	Bound     string     `json:"bound,omitempty"`    // the server that its own stays together with now, since a group asks for it
-	Apart     []string   `json:"apart,omitempty"`    // the groups that keep it apart from their others
+	Shard     plan.Shard       `json:"shard"`
+	Explicit  ShardValue       `json:"explicit,omitzero"`
+	Pin       string           `json:"pin,omitempty"`
+	FixedAt   *int             `json:"fixedAt,omitempty"`
+	Implicit  bool             `json:"implicit,omitempty"`
+	Skip      bool             `json:"skip,omitempty"`
+	Unmanaged bool             `json:"unmanaged,omitempty"`
+	Immutable bool             `json:"immutable,omitempty"`
+	Follows   bool             `json:"follows,omitempty"`  // its server has another Secret that leads
+	Alone     bool             `json:"alone,omitempty"`    // it stands beside that one: ballast may not write it
+	Unread    bool             `json:"unread,omitempty"`   // Argo CD cannot read its Secret, and does nothing for it
+	Misled    bool             `json:"misled,omitempty"`   // Argo CD may take another Secret of its server for this one, and cannot read that, or ballast has left it out, or it is gone
+	NoText    bool             `json:"noText,omitempty"`   // some text of its Secret is no UTF-8, and what goes by JSON changes it
+	Nameless  bool             `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
+	Created   time.Time        `json:"created,omitzero"`   // of its Secret
+	Labels    labeltext.Labels `json:"labels,omitempty"`   // of its Secret, those that partition.groups asks for
+	Bound     string           `json:"bound,omitempty"`    // the server that its own stays together with now, since a group asks for it
+	Apart     []string         `json:"apart,omitempty"`    // the groups that keep it apart from their others
 }
 
 // Called is the name by which Applications find the cluster; empty where they do not.

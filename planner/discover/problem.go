@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 	"ballast/planner/printable"
 )
 
@@ -61,11 +62,11 @@ func tooMany(in Input) SecretProblem {
 	}
 	also := ""
 	if beside > 0 {
-		also = fmt.Sprintf("; %s of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so that a few of them without an owner keep nothing waiting", plural(beside, "Secret"))
+		also = fmt.Sprintf("; %s of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so that a few of them without an owner keep nothing waiting", plural.Of(beside, "Secret"))
 	}
 	return SecretProblem{"", TooMany, fmt.Sprintf("left out of the plan: %s beyond the %d that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest%s; "+
 		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs",
-		plural(in.LeftOut, "cluster Secret"), MostSecrets, also)}
+		plural.Of(in.LeftOut, "cluster Secret"), MostSecrets, also)}
 }
 
 // flaws are the problems a cluster has by itself; it is planned for all the same.
@@ -104,14 +105,7 @@ func sharedName(s Secret, all []string) SecretProblem {
 		other = all[1]
 	}
 	return SecretProblem{s.Name, SharedName, fmt.Sprintf("Secret %q has the data.name of %s, the first is %q: Argo CD does nothing for Applications that name their cluster so; give each a name of its own",
-		s.Name, plural(len(all)-1, "other Secret"), other)}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+		s.Name, plural.Of(len(all)-1, "other Secret"), other)}
 }
 
 // conflict is the problem of a server URL whose Secrets ask for different shards.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/plan"
 	"ballast/planner/plan/people"
 )
@@ -25,25 +26,31 @@ const MostSecrets = 20_000
 // Secret is what ballast keeps of a cluster Secret: enough to plan with, and nothing that a log, a replay file or a
 // core dump may not show. It is part of a cycle's replayable input.
 type Secret struct {
-	UID           string     `json:"uid,omitempty"`
-	Name          string     `json:"name"`
-	Namespace     string     `json:"namespace,omitempty"`
-	Cluster       string     `json:"cluster,omitempty"` // data.name
-	Server        string     `json:"server,omitempty"`  // data.server
-	Shard         ShardValue `json:"shard,omitzero"`
-	Pin           string     `json:"pin,omitempty"` // the annotation's digits, or invalidPin
-	SkipReconcile bool       `json:"skipReconcile,omitempty"`
-	Unmanaged     bool       `json:"unmanaged,omitempty"`
-	Immutable     bool       `json:"immutable,omitempty"`
-	HasData       bool       `json:"hasData,omitempty"`
-	Deleting      bool       `json:"deleting,omitempty"`
-	Unread        bool       `json:"unread,omitempty"`   // Argo CD cannot read data.config
-	TooLong       bool       `json:"tooLong,omitempty"`  // data.name or data.server is longer than any is
-	NoText        bool       `json:"noText,omitempty"`   // some text of it is no UTF-8, so that what goes by JSON changes it
-	Beside        bool       `json:"beside,omitempty"`   // one of more than are planned has the same server
-	Namesake      bool       `json:"namesake,omitempty"` // and the same data.name
-	Created       time.Time  `json:"created,omitzero"`
-	Labels        Labels     `json:"labels,omitempty"`
+	UID           string           `json:"uid,omitempty"`
+	Name          string           `json:"name"`
+	Namespace     string           `json:"namespace,omitempty"`
+	Cluster       string           `json:"cluster,omitempty"` // data.name
+	Server        string           `json:"server,omitempty"`  // data.server
+	Shard         ShardValue       `json:"shard,omitzero"`
+	Pin           string           `json:"pin,omitempty"` // the annotation's digits, or invalidPin
+	SkipReconcile bool             `json:"skipReconcile,omitempty"`
+	Unmanaged     bool             `json:"unmanaged,omitempty"`
+	Immutable     bool             `json:"immutable,omitempty"`
+	HasData       bool             `json:"hasData,omitempty"`
+	Deleting      bool             `json:"deleting,omitempty"`
+	Unread        bool             `json:"unread,omitempty"`   // Argo CD cannot read data.config
+	TooLong       bool             `json:"tooLong,omitempty"`  // data.name or data.server is longer than any is
+	NoText        bool             `json:"noText,omitempty"`   // some text of it is no UTF-8, so that what goes by JSON changes it
+	Beside        bool             `json:"beside,omitempty"`   // one of more than are planned has the same server
+	Namesake      bool             `json:"namesake,omitempty"` // and the same data.name
+	Created       time.Time        `json:"created,omitzero"`
+	Labels        labeltext.Labels `json:"labels,omitempty"`
+}
+
+// WithLabels gives the Secrets that a cache did not pack the labels that are asked for; a packed one has them.
+func (s Secret) WithLabels(all map[string]string, keys []string) Secret {
+	s.Labels = labeltext.Of(all, keys)
+	return s
 }
 
 // ShardState says what Argo CD makes of data.shard.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"ballast/planner/plural"
 )
 
 // NoteKind is what a note is about: the reason of its event. The set is closed.
@@ -105,8 +107,8 @@ func (e *evacuation) nowhere() {
 	switch {
 	case e.running == 0 || !slices.Contains(e.emptied, true):
 	case slices.Contains(e.emptied, false):
-		e.note(NowhereToGo, "", 0, "clusters have nowhere to go: of the %s none is well, ready, answers for itself and is not cordoned", plural(e.running, "replica"))
+		e.note(NowhereToGo, "", 0, "clusters have nowhere to go: of the %s none is well, ready, answers for itself and is not cordoned", plural.Of(e.running, "replica"))
 	default:
-		e.note(NowhereToGo, "", 0, "all of the %s are unwell or cordoned, so that clusters have nowhere to go: let a cordon end", plural(e.running, "replica"))
+		e.note(NowhereToGo, "", 0, "all of the %s are unwell or cordoned, so that clusters have nowhere to go: let a cordon end", plural.Of(e.running, "replica"))
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with that one.
@@ -245,7 +246,7 @@ func (e *evacuation) waits(replicas []int, later []unit) {
 	}
 	if waiting > 0 {
 		e.note(BudgetWaits, first, e.at(first), "%s of %s %s for the move budget, the first is %q",
-			plural(waiting, "cluster"), e.these(replicas), verb(waiting, "wait"), first)
+			plural.Of(waiting, "cluster"), e.these(replicas), verb(waiting, "wait"), first)
 	}
 }
 
@@ -253,14 +254,7 @@ func (e *evacuation) these(replicas []int) string {
 	if len(replicas) == 1 {
 		return fmt.Sprintf("replica %d, which is %s,", replicas[0], e.state(replicas[0]))
 	}
-	return fmt.Sprintf("%s that are %s", plural(len(replicas), "replica"), e.state(replicas[0]))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%s that are %s", plural.Of(len(replicas), "replica"), e.state(replicas[0]))
 }
 
 func verb(n int, word string) string {

@@ -193,6 +193,7 @@ type ForbiddenError struct {
 	Err       error
 }
 
+// Error is the API server's answer in words.
 func (e *ForbiddenError) Error() string { return e.Err.Error() }
 
 // Unwrap is the API server's answer.

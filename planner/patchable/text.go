@@ -2,11 +2,15 @@ package patchable
 
 import (
 	"reflect"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// Pointer is a key as a JSON pointer has it (RFC 6901).
+func Pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // IsText reports whether all strings of an object of the API server are UTF-8. Whoever may update it brings others by protobuf, and no JSON
 // holds them: the API server makes three bytes of each where a patch goes by JSON, and the object another one.

@@ -13,6 +13,9 @@ const (
 	APIVersion = Group + "/v1alpha1"
 	Kind       = "Plan"
 
+	// FieldManager is the name under which the planner's writes stand in managedFields.
+	FieldManager = "ballast-planner"
+
 	// KeyPlan and KeyPins are the plan ConfigMap's keys: ballast's, and people's.
 	KeyPlan = "plan"
 	KeyPins = "pins"

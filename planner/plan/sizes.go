@@ -127,7 +127,7 @@ func sizesOf(w map[string]Resources) (*Sizes, error) {
 		}
 		ordinal, ok := ParsePin(key)
 		if !ok {
-			return nil, fmt.Errorf("sizes[%s]: it is neither a replica nor %q", clip(key), DefaultSize)
+			return nil, fmt.Errorf("sizes[%s]: it is neither a replica nor %q", printable.Short(key), DefaultSize)
 		}
 		if s.Replicas == nil {
 			s.Replicas = map[int]Resources{}
@@ -206,14 +206,14 @@ func ParseSize(name, text string) (resource.Quantity, error) {
 	most, ok := mostSize[name]
 	switch {
 	case !ok:
-		return resource.Quantity{}, fmt.Errorf("%s does not change in place: only cpu and memory do", clip(name))
+		return resource.Quantity{}, fmt.Errorf("%s does not change in place: only cpu and memory do", printable.Short(name))
 	case !plainQuantity(text):
-		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity that is written like 1500m or 2Gi", name, clip(text))
+		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity that is written like 1500m or 2Gi", name, printable.Short(text))
 	}
 	q, err := resource.ParseQuantity(text)
 	switch {
 	case err != nil:
-		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity", name, clip(text))
+		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity", name, printable.Short(text))
 	case q.String() != text:
 		return resource.Quantity{}, fmt.Errorf("%s: %s is written %s", name, text, q.String())
 	case q.Sign() <= 0 || q.CmpInt64(most) > 0:
@@ -249,10 +249,4 @@ func ReadQuantity(text string) (resource.Quantity, error) {
 		return resource.Quantity{}, errLongQuantity
 	}
 	return resource.ParseQuantity(text)
-}
-
-// clip keeps a name that somebody pasted from filling a message.
-func clip(s string) string {
-	const most = 63
-	return printable.Text(s, most)
 }

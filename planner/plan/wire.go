@@ -50,6 +50,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// Plan is the plan that was read; its sizes are judged here.
 func (w Wire) Plan() (Plan, error) {
 	sizes, err := sizesOf(w.Sizes)
 	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser,

@@ -68,6 +68,13 @@ type Config struct {
 	HTTP        config.HTTPClientConfig
 }
 
+// Fetcher asks for metrics, as a Prometheus does.
+type Fetcher interface {
+	Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched
+}
+
+var _ Fetcher = (*Prometheus)(nil)
+
 // Prometheus asks a Prometheus for metrics.
 type Prometheus struct {
 	http    *http.Client                   // nil where the querier was given

@@ -12,8 +12,8 @@ import (
 // Mark stands where a credential stood.
 const Mark = "***"
 
-// maxServer is the longest server URL that is printed, in characters.
-const maxServer = 200
+// maxServer is the longest server URL that is printed, and maxShort the longest name or value within a message, in characters.
+const maxServer, maxShort = 200, 63
 
 // Text makes text that anybody may have written fit for a terminal, an event or a log: one line of at most `most`
 // characters, the last one an ellipsis where more was cut. Line breaks and tabs become spaces. What a terminal acts on
@@ -48,6 +48,9 @@ func Text(s string, most int) string {
 // Server is a cluster's server URL for people: Text, and all that stands before an @ counts as a
 // credential, however the URL is written.
 func Server(url string) string { return Text(MaskServer(url), maxServer) }
+
+// Short is Text of a name or a value, so that one that somebody pasted fills no message.
+func Short(s string) string { return Text(s, maxShort) }
 
 // Visible makes what a terminal acts on visible in output that was made of printable pieces, or is JSON, which means
 // the same after it. Line breaks and tabs stay.

@@ -2,34 +2,13 @@ package store
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/plan"
 )
-
-// tooLarge reports whether a write was refused for its size: by the request, by validation (1 MiB of data, 256 KiB of
-// annotations), or by etcd (1.5 MiB), whose answer comes as an internal error.
-func tooLarge(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	if apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(status.Status().Message, "request is too large") {
-		return true
-	}
-	details := status.Status().Details
-	return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == metav1.CauseType(field.ErrorTypeTooLong)
-	})
-}
 
 // besideThePlan are the annotations that only the planner writes; whatever else is of ballast's group is people's.
 func besideThePlan() []string {

@@ -56,9 +56,9 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 	if err != nil || now == nil || !s.alike(base, now) {
 		return nil
 	}
-	path, value := pointer("/metadata/annotations/", plan.AnnotationDigest), now.Annotations[plan.AnnotationDigest]
+	path, value := "/metadata/annotations/"+patchable.Pointer(plan.AnnotationDigest), now.Annotations[plan.AnnotationDigest]
 	if base.Name == s.History {
-		path, value = pointer("/data/", keySavedAt), now.Data[keySavedAt]
+		path, value = "/data/"+patchable.Pointer(keySavedAt), now.Data[keySavedAt]
 	}
 	if value == "" {
 		return nil
@@ -79,7 +79,7 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 		return nil
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: base.Name}}
-	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(plan.FieldManager)); err != nil {
 		return nil
 	}
 	return cm
@@ -116,14 +116,14 @@ func still(path, key string, stands map[string]string, most int) []operation {
 	value, there := stands[key]
 	switch {
 	case !there:
-		return []operation{{"test", pointer(path, key), absent}}
+		return []operation{{"test", path + patchable.Pointer(key), absent}}
 	case !utf8.ValidString(value):
 		return nil
 	}
 	if text, err := json.Marshal(value); err != nil || len(text) > most {
 		return nil
 	}
-	return []operation{{"test", pointer(path, key), value}}
+	return []operation{{"test", path + patchable.Pointer(key), value}}
 }
 
 // alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan, people's pins, and ballast's
@@ -151,14 +151,10 @@ func sets[V any, W any](path string, change map[string]*V, stands map[string]W) 
 		_, there := stands[key]
 		switch value := change[key]; {
 		case value != nil:
-			ops = append(ops, operation{"add", pointer(path, key), *value})
+			ops = append(ops, operation{"add", path + patchable.Pointer(key), *value})
 		case there:
-			ops = append(ops, operation{Op: "remove", Path: pointer(path, key)})
+			ops = append(ops, operation{Op: "remove", Path: path + patchable.Pointer(key)})
 		}
 	}
 	return ops
-}
-
-func pointer(path, key string) string {
-	return path + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

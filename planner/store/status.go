@@ -13,6 +13,7 @@ import (
 
 	"ballast/planner/answer"
 	"ballast/planner/patchable"
+	"ballast/planner/plan"
 	"ballast/planner/status"
 )
 
@@ -34,7 +35,7 @@ func (s *Store) WriteStatus(ctx context.Context, now status.Status) error {
 	}
 	if apierrors.IsNotFound(err) {
 		cm.Labels, cm.Data = labels(), map[string]string{status.Key: text}
-		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
+		err = s.Client.Create(ctx, cm, client.FieldOwner(plan.FieldManager))
 	}
 	if apierrors.IsInvalid(err) {
 		err = answer.Unquoted(err)
@@ -50,7 +51,7 @@ func (s *Store) patchStatus(ctx context.Context, cm *corev1.ConfigMap, c change)
 	if err != nil {
 		return err
 	}
-	return s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
+	return s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
 }
 
 // ReadStatus reads it; nil where no leader ever wrote one.

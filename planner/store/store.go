@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -26,10 +25,8 @@ import (
 	"ballast/planner/plan/codec"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/people"
+	"ballast/planner/store/seal"
 )
-
-// FieldManager is the name under which the planner's writes stand in managedFields.
-const FieldManager = "ballast-planner"
 
 var (
 	// ErrConflict says that somebody else wrote the ConfigMap since it was read: read it again and decide anew.
@@ -56,16 +53,18 @@ type Options struct {
 // Store reads and writes the plan and its history. One with a Key believes neither before Unseal has read that.
 type Store struct {
 	Options
-	seal atomic.Pointer[seal]
+	*seal.Keeper
 }
 
 // New makes a Store.
-func New(o Options) *Store { return &Store{Options: o} }
+func New(o Options) *Store {
+	return &Store{Options: o, Keeper: seal.New(o.Client, o.Reader, o.Namespace, o.Key)}
+}
 
 // Snapshot is the plan ConfigMap at one moment. The zero value is one that does not exist.
 type Snapshot struct {
 	Document configmap.Document
-	Meta     Meta // of the plan, as its annotations say
+	Meta     configmap.Meta // of the plan, as its annotations say
 	object   *corev1.ConfigMap
 	words    *words // to put back where there is no object
 }
@@ -84,17 +83,7 @@ func (s Snapshot) Blocked() string {
 // Immutable reports whether somebody made the plan ConfigMap immutable.
 func (s Snapshot) Immutable() bool { return immutable(s.object) }
 
-// Immutable reports whether somebody made the history's ConfigMap immutable, when it was read or written last.
-func (h History) Immutable() bool { return immutable(h.object) }
-
 func immutable(cm *corev1.ConfigMap) bool { return cm != nil && cm.Immutable != nil && *cm.Immutable }
-
-// Meta is what stands beside a plan in the annotations.
-type Meta struct {
-	DecidedAt time.Time `json:"decidedAt,omitzero"`
-	DecidedBy string    `json:"decidedBy,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
-}
 
 // Read reads the plan ConfigMap.
 func (s *Store) Read(ctx context.Context) (Snapshot, error) {
@@ -121,7 +110,7 @@ func (s *Store) snapshotOf(cm *corev1.ConfigMap) Snapshot {
 	at, _ := time.Parse(time.RFC3339, cm.Annotations[plan.AnnotationDecidedAt]) // for display only
 	return Snapshot{
 		Document: s.Judge(cm),
-		Meta:     Meta{DecidedAt: at, DecidedBy: cm.Annotations[plan.AnnotationDecidedBy], Reason: cm.Annotations[plan.AnnotationReason]},
+		Meta:     configmap.Meta{DecidedAt: at, DecidedBy: cm.Annotations[plan.AnnotationDecidedBy], Reason: cm.Annotations[plan.AnnotationReason]},
 		object:   cm,
 	}
 }
@@ -139,7 +128,7 @@ func (s Snapshot) Claimed() configmap.Document {
 // Only data.plan and ballast's own annotations are written; people's pins, annotations and labels stay to the letter.
 // Where the snapshot's plan enforces the same, matches its digest and is not below floor, nothing is, and the snapshot
 // is answered as it was.
-func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, floor int64, m Meta) (Snapshot, error) {
+func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, floor int64, m configmap.Meta) (Snapshot, error) {
 	if p := base.Document.Plan; p != nil && p.Revision >= floor && next.SameEnforced(*p) {
 		return base, nil
 	}
@@ -216,7 +205,7 @@ func (s Snapshot) newest(floor int64) int64 {
 }
 
 // annotations are ballast's; nil takes one away.
-func (s *Store) annotations(p plan.Plan, text string, m Meta) map[string]*string {
+func (s *Store) annotations(p plan.Plan, text string, m configmap.Meta) map[string]*string {
 	set := map[string]*string{plan.AnnotationStage: nil, plan.AnnotationMAC: nil}
 	for name, value := range map[string]string{
 		plan.AnnotationRevision:  strconv.FormatInt(p.Revision, 10),
@@ -257,7 +246,7 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 	var err error
 	if base == nil {
 		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), present(c.Data), present(c.BinaryData)
-		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
+		err = s.Client.Create(ctx, cm, client.FieldOwner(plan.FieldManager))
 	} else {
 		cm, err = s.over(ctx, base, c)
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // by what somebody brought meanwhile, or by this write
@@ -271,7 +260,7 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrConflict)
 	case immutable(base) && apierrors.IsInvalid(err): // asked all the same: it may be gone meanwhile
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrImmutable)
-	case tooLarge(err) && base != nil:
+	case answer.TooLarge(err) && base != nil:
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w: %s; the API server says: %w", name, s.Namespace, ErrFull, roomiest(base), err)
 	case apierrors.IsInvalid(err): // with the whole ConfigMap where no patch of it can be made
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, answer.Unquoted(err))
@@ -290,7 +279,7 @@ func (s *Store) over(ctx context.Context, base *corev1.ConfigMap, c change) (*co
 		return nil, err
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: base.Name}}
-	return cm, s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
+	return cm, s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
 }
 
 // withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word in beside it.

@@ -28,10 +28,12 @@ type Event struct {
 	Secret   SecretRef // on that alone; without a name: on none
 }
 
+// PlanWritten says that a plan was written, and why.
 func PlanWritten(p plan.Plan, reason string) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: "PlanWritten", Message: fmt.Sprintf("revision %d: %s", p.Revision, reason), Workload: p.Rollout != nil}
 }
 
+// LeaderElected says who plans from here on.
 func LeaderElected(identity string, p *plan.Plan) Event {
 	if p == nil {
 		return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: identity + " plans from here on; there is no plan yet"}
@@ -39,6 +41,7 @@ func LeaderElected(identity string, p *plan.Plan) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: fmt.Sprintf("%s plans from here on, from revision %d", identity, p.Revision)}
 }
 
+// RolloutTurned says that a rollout turned or ended; false: there is nothing to say.
 func RolloutTurned(p rollout.Progress) (Event, bool) {
 	switch p.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
@@ -61,16 +64,19 @@ func KeyReplaced() Event {
 		"and plan and history are signed anew (PlanForeign is told of the plan before); see who may write Secrets"}
 }
 
+// HistoryDropped says what of the history is left out.
 func HistoryDropped(problems []string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryDropped", Message: fmt.Sprintf("%d parts of the history are not believed or cannot be read, and begin anew: %s",
 		len(problems), problem.ClipList(problems))}
 }
 
+// HistoryFull says what the history has no room for.
 func HistoryFull(plans []int64, parts []string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryFull", Message: fmt.Sprintf("the history has no room for all of it: %d earlier plans (nobody can go back to them) and %d parts of the memory are left out: %s; "+
 		"see whether there are cluster Secrets that nobody needs, or with very long names", len(plans), len(parts), problem.ClipList(parts))}
 }
 
+// HistoryReplaced says that somebody else wrote the history.
 func HistoryReplaced(name string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryReplaced", Message: fmt.Sprintf("somebody deleted ConfigMap %q or wrote to it, which only the planner does; "+
 		"it is written anew", name)}
@@ -96,17 +102,20 @@ func WordsPutBack(planMap string) Event {
 		"stand in it again as they did: edit it to take them away", planMap)}
 }
 
+// HistoryStale says that a part of the history cannot be written.
 func HistoryStale(stale error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryStale", Message: "a part of the history cannot be written and stays as it was, which " +
 		"the next leader goes by; please report it: " + stale.Error()}
 }
 
+// PanickedEvent says that a cycle panicked.
 func PanickedEvent(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "Panicked",
 		Message: fmt.Sprintf("ballast met a fault of its own, %v; the plan in force stays enforced, and it is tried again. "+
 			"Please report it with the stack, which the planner logs with --verbosity 1", err)}
 }
 
+// PlanFull says that the plan cannot be written.
 func PlanFull(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull", Message: "the plan cannot be written, and the last one stays: " + err.Error()}
 }
@@ -122,6 +131,7 @@ func BreakGlassSeen(manager string, at time.Time) Event {
 			"`ballast audit` names the user; remove it to enforce again", who, plan.AnnotationEnforcement)}
 }
 
+// Contested says who writes against the plan.
 func Contested(c apply.Contested) Event {
 	what, mend, manager := "the workload", "stop it", c.Manager
 	if c.Secret != "" {
@@ -148,6 +158,7 @@ func SizeRefused(pod, why string) Event {
 		Message: fmt.Sprintf("pod %q cannot be given its size in place: %s; it gets it when it is made anew, unless that is refused as well", pod, why)}
 }
 
+// ConfigRefused says why a new configuration is not taken.
 func ConfigRefused(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "ConfigRefused", Message: "the new configuration is refused and the last good one stays in force: " + err.Error()}
 }
@@ -186,6 +197,7 @@ type News struct {
 	known map[string]bool
 }
 
+// Of are the events of the problems that are new.
 func (n *News) Of(problems []problem.Problem) []Event {
 	const most = 20 // of one kind in one cycle, so that many of one do not hide another; the rest stands in `ballast status` and the metric
 	now := make(map[string]bool, len(problems))

@@ -220,8 +220,10 @@ func (m *Metrics) observeValues(t measure.Table) {
 	}
 }
 
+// ObservePlan shows the plan in force.
 func (m *Metrics) ObservePlan(p plan.Plan) { m.revision.Set(float64(p.Revision)) }
 
+// BoolGauge is 1 for true.
 func BoolGauge(b bool) float64 {
 	if b {
 		return 1

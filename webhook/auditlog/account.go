@@ -22,6 +22,7 @@ const (
 	ControlPlane   AccountKind = "control plane"
 )
 
+// String is the account in words.
 func (a Account) String() string {
 	if a.StandsFor == "" {
 		return string(a.Kind)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/webhook/auditlog/fields"
 )
 
 // event is what is read of an audit.k8s.io/v1 Event. The objects of a request and its response are left out, so that
@@ -86,7 +87,7 @@ func parse(line []byte, p planners) (w Write, ours bool, err error) {
 	}
 	if kind := e.unasked(p); kind != "" {
 		w = e.write(kind)
-		w.Effect, w.Reason, w.Requested, w.Enforced = Unasked, NotAsked, absent, absent
+		w.Effect, w.Reason, w.Requested, w.Enforced = Unasked, NotAsked, fields.Absent, fields.Absent
 		if p.wrote(e) && e.byPlan(kind) {
 			w.Effect = Agreed
 		}
@@ -149,8 +150,8 @@ func (e event) write(kind string) Write {
 func (e event) judge(w *Write, webhook string) bool {
 	reason, answered := e.Annotations[webhook+"/reason"]
 	w.Reason = printReason(reason)
-	w.Requested = printFields(e.Annotations[webhook+"/requested"])
-	w.Enforced = printFields(e.Annotations[webhook+"/enforced"])
+	w.Requested = fields.Print(e.Annotations[webhook+"/requested"])
+	w.Enforced = fields.Print(e.Annotations[webhook+"/enforced"])
 	w.Revision = readRevision(e.Annotations[webhook+"/revision"])
 	switch {
 	case e.failedOpen(webhook):
@@ -167,7 +168,7 @@ func (e event) judge(w *Write, webhook string) bool {
 	case e.mutatedAgain(webhook):
 		// Its words are those of the first round, when nothing was to be done: another webhook changed the object then.
 		w.Effect = Rewritten
-	case steers(w.Enforced):
+	case fields.Steer(w.Enforced):
 		w.Effect = Steered
 	}
 	return true

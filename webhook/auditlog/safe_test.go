@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"pgregory.net/rapid"
+
+	"ballast/webhook/auditlog/fields"
 )
 
 // What may be printed, written a second time and otherwise.
@@ -55,7 +57,7 @@ func kinds() []string {
 
 func areFields(s string) bool {
 	pairs := strings.Split(s, " ")
-	return s == "-" || len(pairs) <= maxFields+1 && !slices.ContainsFunc(pairs, func(p string) bool { return !fieldForm.MatchString(p) })
+	return s == "-" || len(pairs) <= fields.Most+1 && !slices.ContainsFunc(pairs, func(p string) bool { return !fieldForm.MatchString(p) })
 }
 
 func isSafeText(s string) bool {
@@ -91,8 +93,8 @@ func TestWhateverTheLogHoldsIsSafeToPrint(t *testing.T) {
 
 func TestPrintingFieldsTwiceChangesNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		once := printFields(annotation().Draw(r, "annotation"))
-		if twice := printFields(once); twice != once {
+		once := fields.Print(annotation().Draw(r, "annotation"))
+		if twice := fields.Print(once); twice != once {
 			r.Errorf("printed once it is %q, twice %q", once, twice)
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
+	"ballast/webhook/auditlog/fields"
 )
 
 // Write is one write that a webhook of ballast's was asked about or should have been, or one that none is asked about
@@ -82,7 +84,7 @@ const (
 	FailedClosed = "FailedClosed" // the webhook was away, and the write was refused for that (failurePolicy Fail)
 	NotAsked     = "NotAsked"     // no webhook is asked: a deletion, or a change of what ballast rests on
 	// Invalid stands for whatever is not of the set or the grammar of its place.
-	Invalid = "invalid"
+	Invalid = printable.Invalid
 )
 
 // Reasons lists what Write.Reason may be.
@@ -127,7 +129,7 @@ func effectOf(reason, requested, enforced string) Effect {
 	case plan.InPlan:
 		return Agreed
 	case plan.Assigned, plan.Pinned, plan.StalePlan:
-		if differ(requested, enforced) {
+		if fields.Differ(requested, enforced) {
 			return Rewritten
 		}
 		return Agreed

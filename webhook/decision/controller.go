@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 	"ballast/planner/plan/podspec"
 	"ballast/planner/printable"
@@ -62,12 +63,12 @@ func requestedOf(s *inforce.State, object objects.Workload, at int) []Field {
 	if at < 0 {
 		return list
 	}
-	list = append(list, Field{plan.EnvReplicas, printableEnv(object.Containers[at])})
+	list = append(list, Field{plan.EnvReplicas, object.Containers[at].PrintedEnv()})
 	if s == nil {
 		return list
 	}
 	for _, h := range s.Resources {
-		list = append(list, Field{h.Section + "." + h.Name, printableQuantity(quantity(object.Containers[at], h))})
+		list = append(list, Field{h.Section + "." + h.Name, printableQuantity(object.Containers[at].Section(h.Section)[h.Name])})
 	}
 	return list
 }
@@ -153,7 +154,7 @@ func (v *Verdict) holdEnv(c objects.Container, path string, replicas int) {
 			v.Patches = append(v.Patches, Op{replaceOrAdd(e.HasValue), place + "/value", want})
 		}
 	}
-	if asked := printableEnv(c); asked != "" && asked != want && len(v.Patches) > before {
+	if asked := c.PrintedEnv(); asked != "" && asked != want && len(v.Patches) > before {
 		v.warn(fmt.Sprintf("ballast: %s %s was asked, %s stays (plan %d)", plan.EnvReplicas, asked, want, v.Revision))
 	}
 }
@@ -164,22 +165,22 @@ func (v *Verdict) holdResources(c objects.Container, path string, want []inforce
 	var replaced []string
 	for _, h := range want {
 		v.Enforced = append(v.Enforced, Field{h.Section + "." + h.Name, h.Text})
-		got := quantity(c, h)
+		got := c.Section(h.Section)[h.Name]
 		if q, err := plan.ReadQuantity(got); err == nil && q.Cmp(h.Value) == 0 {
 			continue
 		}
 		if got != "" {
 			replaced = append(replaced, h.Section+"."+h.Name)
 		}
-		if section(c, h) == nil {
+		if c.Section(h.Section) == nil {
 			if missing[h.Section] == nil {
 				missing[h.Section] = map[string]string{}
 			}
 			missing[h.Section][h.Name] = h.Text
 			continue
 		}
-		_, there := section(c, h)[h.Name]
-		v.Patches = append(v.Patches, Op{replaceOrAdd(there), path + "/" + h.Section + "/" + escapePointer(h.Name), h.Text})
+		_, there := c.Section(h.Section)[h.Name]
+		v.Patches = append(v.Patches, Op{replaceOrAdd(there), path + "/" + h.Section + "/" + patchable.Pointer(h.Name), h.Text})
 	}
 	switch {
 	case len(missing) > 0 && !c.HasResources:
@@ -192,30 +193,6 @@ func (v *Verdict) holdResources(c objects.Container, path string, want []inforce
 	if len(replaced) > 0 {
 		v.warn(fmt.Sprintf("ballast: %s stay as planned (plan %d)", strings.Join(replaced, ", "), v.Revision))
 	}
-}
-
-func section(c objects.Container, h inforce.Quantity) map[string]string {
-	if h.Section == "limits" {
-		return c.Limits
-	}
-	return c.Requests
-}
-
-func quantity(c objects.Container, h inforce.Quantity) string { return section(c, h)[h.Name] }
-
-// printableEnv is the env's value for people; "reference" stands for valueFrom.
-func printableEnv(c objects.Container) string {
-	if len(c.Env) == 0 {
-		return ""
-	}
-	last := c.Env[len(c.Env)-1] // the one that the container sees
-	switch {
-	case last.Reference:
-		return "reference"
-	case last.Value == "":
-		return ""
-	}
-	return printable.Count(last.Value)
 }
 
 func printableQuantity(s string) string {
@@ -241,9 +218,4 @@ func orNone(has bool, n int) string {
 		return "no"
 	}
 	return strconv.Itoa(n)
-}
-
-// escapePointer writes a key into a JSON pointer (RFC 6901).
-func escapePointer(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
 	"ballast/planner/plan/people"
@@ -230,7 +231,7 @@ func (v *Verdict) keepAnnotations(object objects.Plan, want map[string]string) {
 		for _, key := range plan.PlannersAnnotations() {
 			value, wanted := want[key]
 			got, there := object.Annotations[key]
-			path := "/metadata/annotations/" + escapePointer(key)
+			path := "/metadata/annotations/" + patchable.Pointer(key)
 			switch {
 			case wanted && (!there || got != value):
 				v.Patches = append(v.Patches, Op{replaceOrAdd(there), path, value})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/patchable"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 	"ballast/webhook/inforce"
@@ -41,7 +42,7 @@ func knowing(t testing.TB, o objects.Plan) *inforce.State {
 func without(o objects.Plan) []Op {
 	var ops []Op
 	for _, key := range sortedKeys(inforce.PlannersOf(o.Annotations)) {
-		ops = append(ops, Op{Op: "remove", Path: "/metadata/annotations/" + escapePointer(key)})
+		ops = append(ops, Op{Op: "remove", Path: "/metadata/annotations/" + patchable.Pointer(key)})
 	}
 	return ops
 }

@@ -43,7 +43,7 @@ func Pod(s *inforce.State, r Request, object objects.Pod) Verdict {
 func (v *Verdict) holdSize(s *inforce.State, object objects.Pod, at int, size plan.Resources) {
 	c, want := object.Containers[at], inforce.Held(&size)
 	for _, h := range want {
-		v.Requested = append(v.Requested, Field{h.Section + "." + h.Name, printableQuantity(quantity(c, h))})
+		v.Requested = append(v.Requested, Field{h.Section + "." + h.Name, printableQuantity(c.Section(h.Section)[h.Name])})
 	}
 	if why := object.Size(at).Misfit(size); why != "" {
 		v.Reason = plan.Immutable

@@ -75,6 +75,7 @@ func (o *Plan) readData(data rawjson.Node, most int) error {
 	return nil
 }
 
+// BreakGlass reports whether people switched enforcement off.
 func (o *Plan) BreakGlass() bool { return o.Annotations[plan.AnnotationEnforcement] == "off" }
 
 // Whole reports whether data.plan is what its digest was made of.

@@ -13,6 +13,7 @@ type Scale struct {
 	Replicas    int
 }
 
+// DecodeScale reads a scale.
 func DecodeScale(object rawjson.Node) (Scale, error) {
 	var s Scale
 	err := object.ObjectOrAbsent("object")

@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/planner/plan/podspec"
+	"ballast/planner/printable"
 	"ballast/webhook/rawjson"
 )
 
@@ -32,6 +33,29 @@ type Container struct {
 	HasResources bool
 	Requests     map[string]string // nil where the section is absent
 	Limits       map[string]string
+}
+
+// Section is what the container has of "requests" or "limits"; nil where that is absent.
+func (c Container) Section(name string) map[string]string {
+	if name == "limits" {
+		return c.Limits
+	}
+	return c.Requests
+}
+
+// PrintedEnv is ARGOCD_CONTROLLER_REPLICAS for people; "reference" stands for valueFrom.
+func (c Container) PrintedEnv() string {
+	if len(c.Env) == 0 {
+		return ""
+	}
+	last := c.Env[len(c.Env)-1] // the one that the container sees
+	switch {
+	case last.Reference:
+		return "reference"
+	case last.Value == "":
+		return ""
+	}
+	return printable.Count(last.Value)
 }
 
 // EnvEntry is one entry of a container's env with its place there.

@@ -30,6 +30,7 @@ type options struct {
 	now          func() time.Time
 }
 
+// NewCommand makes `ballast audit`.
 func NewCommand() *cobra.Command {
 	o := &options{now: time.Now}
 	cmd := &cobra.Command{

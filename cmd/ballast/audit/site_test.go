@@ -25,6 +25,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 	"ballast/webhook/auditlog"
 )
@@ -182,7 +183,7 @@ func populate(t *testing.T, s *hooked.Site) {
 	st := store.New(store.Options{Client: planner, Reader: planner, Namespace: "argocd", Plan: hooked.PlanConfigMap, History: "ballast-history"})
 	_, err := st.WritePlan(t.Context(), store.Snapshot{}, plan.Plan{Mode: plan.Enforce, PlannerUser: hooked.Planner, Replicas: 4, ControllerReplicas: 4, MaxReplicas: 16,
 		Target:   plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: fixture.ControllerName, Container: "application-controller"},
-		Clusters: map[string]plan.Row{"prod-eu": {Replica: 3}}}, 0, store.Meta{})
+		Clusters: map[string]plan.Row{"prod-eu": {Replica: 3}}}, 0, configmap.Meta{})
 	fixture.MustDo(t, err)
 	fixture.WaitFor(t, "the plan at the webhook", func() bool { return s.Source.State().View != nil })
 	labels := map[string]string{"app": "controller"}

@@ -22,7 +22,6 @@ import (
 	"ballast/planner/calibrate"
 	"ballast/planner/config"
 	"ballast/planner/controller/gather"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/discover"
@@ -114,7 +113,7 @@ func (q Questions) used(w discover.Workload, matchers map[string]string) []poll.
 var podLabels = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // Measure asks at each step what the planner would have asked then, and what the pods used.
-func Measure(ctx context.Context, f wiring.Fetcher, in input.Inputs, q Questions, progress io.Writer) (calibrate.Samples, error) {
+func Measure(ctx context.Context, f poll.Fetcher, in input.Inputs, q Questions, progress io.Writer) (calibrate.Samples, error) {
 	s := calibrate.Samples{}
 	for _, m := range loads.MetricsOf(in.Config) {
 		s.Metrics = append(s.Metrics, m.ID)

@@ -49,6 +49,7 @@ immutable or of another type stands until you delete it, and the log says so eve
 With --once it does what is due and ends, as for a CronJob: a change of the CA then takes three runs.
 Two at once do not fight. No key is ever printed.`
 
+// NewCommand makes `ballast certs`.
 func NewCommand() *cobra.Command { return command(&options{}) }
 
 // command is the command that puts its flags there.

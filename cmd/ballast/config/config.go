@@ -19,6 +19,7 @@ import (
 	"ballast/planner/cycle/loads"
 )
 
+// NewCommand makes `ballast config`.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",

@@ -30,6 +30,7 @@ type options struct {
 	until   time.Time // what --for comes to
 }
 
+// NewCommand makes `ballast evacuate`.
 func NewCommand() *cobra.Command {
 	o := &options{poll: 2 * time.Second}
 	cmd := &cobra.Command{

@@ -37,6 +37,7 @@ type Emptying struct {
 // over reports whether nothing more is going to leave.
 func (e Emptying) over() bool { return len(e.Left)+e.moving == 0 }
 
+// HowEmpty is what a replica has left to give away, by the plan and the Secrets.
 func HowEmpty(s steer.State, replica int, secrets steer.Standing, now time.Time) (Emptying, error) {
 	p, err := s.NeedPlan()
 	if err != nil {

@@ -23,6 +23,7 @@ type options struct {
 	yes    bool
 }
 
+// NewCommand makes `ballast freeze`.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -55,6 +56,7 @@ It needs get and patch on that ConfigMap.`,
 	return cmd
 }
 
+// NewResumeCommand makes `ballast resume`.
 func NewResumeCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{

@@ -24,6 +24,7 @@ type options struct {
 	exitCode   bool
 }
 
+// NewCommand makes `ballast plan`.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{

@@ -18,6 +18,7 @@ import (
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 )
 
@@ -184,7 +185,7 @@ func isInAWave(t *testing.T, c client.Client) {
 		Replicas: 2, ControllerReplicas: 16, MaxReplicas: 16, Clusters: map[string]plan.Row{"a": {Replica: 1}, "b": {Replica: 1}},
 		Rollout: &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: time.Now().UTC().Truncate(time.Second), From: at,
 			Replicas: 2, ControllerReplicas: 16, Wave: 1, Waves: 2, Moves: map[string]int{"a": 0}}}
-	_, err = st.WritePlan(t.Context(), before, p, 0, store.Meta{})
+	_, err = st.WritePlan(t.Context(), before, p, 0, configmap.Meta{})
 	fixture.MustDo(t, err)
 }
 

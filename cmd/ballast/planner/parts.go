@@ -23,7 +23,6 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/planner/config"
 	"ballast/planner/controller/gather"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/discover"
 	"ballast/planner/discover/workload"
 	"ballast/planner/installation"
@@ -54,7 +53,7 @@ type fetchers struct {
 }
 
 // get is called by the loop only, one call at a time.
-func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (wiring.Fetcher, error) {
+func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (poll.Fetcher, error) {
 	if f.client != nil && f.settings == c.Poll.Prometheus && f.target == t {
 		return f.client, nil
 	}

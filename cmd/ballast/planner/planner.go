@@ -95,6 +95,7 @@ then http://localhost:8082. Of a cluster Secret it has the name, the cluster's n
 
 The configuration is read again when its file changes; a mistake keeps the last good one and is told by event, log and metric.`
 
+// NewCommand makes `ballast planner`.
 func NewCommand() *cobra.Command { return command(&options{}) }
 
 // command is the command that puts its flags there.

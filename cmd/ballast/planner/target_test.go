@@ -16,6 +16,7 @@ import (
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 )
 
@@ -56,7 +57,7 @@ func TestAPlanOfNobodysChoosesNoTarget(t *testing.T) {
 	finds(plan.StatefulSet) // there is a key, and the forged plan has no MAC by it
 	stands, err := st.Read(t.Context())
 	fixture.MustDo(t, err)
-	_, err = st.WritePlan(t.Context(), stands, of(plan.StatefulSet), 0, store.Meta{})
+	_, err = st.WritePlan(t.Context(), stands, of(plan.StatefulSet), 0, configmap.Meta{})
 	fixture.MustDo(t, err)
 	var set appsv1.StatefulSet
 	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))

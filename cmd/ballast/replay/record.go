@@ -17,7 +17,6 @@ import (
 	"ballast/cmd/ballast/source"
 	"ballast/planner/config"
 	"ballast/planner/controller/gather"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -170,7 +169,7 @@ func endOf(file *os.File, size int64, want trace.Header) (end trace.Step, err er
 // asker is a Prometheus as a trace: each step is what the configuration's queries answer for that time. It keeps one step.
 type asker struct {
 	ctx      context.Context
-	fetcher  wiring.Fetcher
+	fetcher  poll.Fetcher
 	config   config.PlannerConfig
 	found    discover.Input
 	step     time.Duration

@@ -31,6 +31,7 @@ type options struct {
 	all     bool
 }
 
+// NewCommand makes `ballast rollback`.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // OrDash is a cell of a table that is not empty.
@@ -117,12 +118,7 @@ func Problems(w io.Writer, problems []problem.Problem) {
 }
 
 // Plural is so many of a thing.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func Plural(n int, noun string) string { return plural.Of(n, noun) }
 
 // Span is a time span for people: whole seconds, of days whole minutes, and no unit that is zero: 45s, 1m20s, 2h,
 // 26h5m.

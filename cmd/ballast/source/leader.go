@@ -16,7 +16,6 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/controller/archive"
 	"ballast/planner/controller/gather"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
@@ -130,7 +129,7 @@ func (unasked) RoundTrip(*http.Request) (*http.Response, error) {
 
 // lookAtPods is what the application-controllers' pods are, and by Prometheus what each owns, as a leader would see it. Whoever may not
 // list pods plans without, as before there is a leader.
-func lookAtPods(ctx context.Context, c client.Client, prometheus wiring.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
+func lookAtPods(ctx context.Context, c client.Client, prometheus poll.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
 	fleet := discover.All(in.Discovered, in.Now)
 	looks := gather.Observer{Reader: c, Clock: clock.RealClock{},
 		Scrape: scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: unasked{}}})}

@@ -25,7 +25,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
 	"ballast/planner/status"
-	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
 // emptyPrometheus has no samples at all: what is measured is the same for leader and person.
@@ -55,11 +55,11 @@ func leaves(t *testing.T, c client.Client, cfg config.PlannerConfig, m memory.Me
 }
 
 // kept is a plan as the history keeps it.
-func kept(t *testing.T, p plan.Plan) store.Record {
+func kept(t *testing.T, p plan.Plan) history.Record {
 	t.Helper()
 	text, err := codec.Encode(p)
 	fixture.MustDo(t, err)
-	return store.Record{Revision: p.Revision, Text: text}
+	return history.Record{Revision: p.Revision, Text: text}
 }
 
 // TestThePlanBeginsWithWhatTheLeaderKnows: a rollback that a person asked for, all that is remembered, a webhook that does not hold the
@@ -90,7 +90,7 @@ func TestThePlanBeginsWithWhatTheLeaderKnows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fixture.QuietWorld()
-			w.Kept = []store.Record{kept(t, before)}
+			w.Kept = []history.Record{kept(t, before)}
 			w.Said.LookedAt = time.Now()
 			test.change(w)
 			cfg := config.Default()

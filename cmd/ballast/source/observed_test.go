@@ -20,7 +20,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
 	"ballast/planner/poll"
-	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
 // shows is a Prometheus that has what each pod showed a moment ago: dev is the second's, prod-eu the first's.
@@ -103,7 +103,7 @@ func TestARollbackIsOfThePlansThatAreKept(t *testing.T) {
 	p.Rollout, p.Revision = nil, 5
 	text, err := codec.Encode(p)
 	fixture.MustDo(t, err)
-	kept := []store.Record{{Revision: 5, Text: text}}
+	kept := []history.Record{{Revision: 5, Text: text}}
 	for asked, want := range map[string]string{"5": "", "4": "revision 4 is not kept any more; `ballast rollback` lists those that are",
 		"x": `annotation ballast.argoproj.io/rollback-to: "x" is not a revision; ` + "`ballast rollback` lists those that are kept"} {
 		r := archive.RollbackTo(kept, asked)

@@ -18,7 +18,8 @@ import (
 	"ballast/cmd/ballast/status/overview"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
-	"ballast/planner/store"
+	"ballast/planner/plan/configmap"
+	"ballast/planner/store/history"
 )
 
 // followed is what a follower writes of these looks, one each, and how long it waited after each of them. It is interrupted after the last.
@@ -186,13 +187,13 @@ func TestDecisionsSayWhatTheyChanged(t *testing.T) {
 // kept adds two earlier plans to the history of a world.
 func kept(t *testing.T, w *fixture.World) *fixture.World {
 	t.Helper()
-	record := func(revision int64, meta store.Meta, change func(*plan.Plan)) store.Record {
+	record := func(revision int64, meta configmap.Meta, change func(*plan.Plan)) history.Record {
 		p := w.Plan.Clone()
 		p.Revision = revision
 		change(&p)
 		text, err := codec.Encode(p)
 		fixture.MustDo(t, err)
-		return store.Record{Revision: revision, Text: text, Meta: meta}
+		return history.Record{Revision: revision, Text: text, Meta: meta}
 	}
 	at := func(p *plan.Plan, places map[string]int) {
 		for name, replica := range places {
@@ -201,10 +202,10 @@ func kept(t *testing.T, w *fixture.World) *fixture.World {
 			p.Clusters[name] = row
 		}
 	}
-	w.Kept = []store.Record{
-		record(16, store.Meta{DecidedAt: fixture.Noon.Add(-3 * time.Hour), DecidedBy: "planner-0", Reason: "shrinks\x1b[2J"},
+	w.Kept = []history.Record{
+		record(16, configmap.Meta{DecidedAt: fixture.Noon.Add(-3 * time.Hour), DecidedBy: "planner-0", Reason: "shrinks\x1b[2J"},
 			func(p *plan.Plan) { at(p, map[string]int{"dev": 0, "lab": 1}) }),
-		record(15, store.Meta{}, func(p *plan.Plan) {
+		record(15, configmap.Meta{}, func(p *plan.Plan) {
 			p.Mode, p.Replicas, p.ControllerReplicas = plan.Hold, 4, 16
 			at(p, map[string]int{"dev": 3, "lab": 3, "prod-ap": 3, "stage-eu": 3})
 		}),

@@ -24,6 +24,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/status"
 	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
 // observation is all that a status is made of.
@@ -35,7 +36,7 @@ type observation struct {
 	workload   discover.Workload
 	lease      *coordinationv1.Lease
 	known      discover.Known
-	records    []store.Record       // earlier plans, newest first
+	records    []history.Record     // earlier plans, newest first
 	said       *status.Status       // nil: no leader said anything, or it may not be read
 	pods       *podlist.Controllers // nil: they could not be listed
 	neighbours []conflicts.Finding

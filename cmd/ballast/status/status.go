@@ -29,6 +29,7 @@ type options struct {
 	interval time.Duration // between two looks of watch
 }
 
+// NewCommand makes `ballast status`.
 func NewCommand() *cobra.Command {
 	o := &options{now: time.Now}
 	cmd := &cobra.Command{

@@ -20,6 +20,7 @@ import (
 	"ballast/planner/plan/codec"
 	"ballast/planner/status"
 	"ballast/planner/store"
+	"ballast/planner/store/history"
 	"ballast/planner/trend"
 )
 
@@ -108,7 +109,7 @@ func (s *Source) clusters(ctx context.Context, c config.PlannerConfig, known dis
 }
 
 // kept are the plans of the history, with the one in force before them, which the history has a little later.
-func (s *Source) kept(records []store.Record, f page.Fleet) []chart.Kept {
+func (s *Source) kept(records []history.Record, f page.Fleet) []chart.Kept {
 	var list []chart.Kept
 	if p := f.Document.Plan; p != nil && (len(records) == 0 || records[0].Revision < p.Revision) {
 		list = append(list, chart.Kept{Plan: *p, Decided: f.Decided})

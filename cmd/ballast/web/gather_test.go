@@ -15,7 +15,9 @@ import (
 	"ballast/planner/page"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
+	"ballast/planner/store/history"
 	"ballast/planner/trend"
 )
 
@@ -43,16 +45,16 @@ func TestALookReadsWhatThePageShows(t *testing.T) {
 	before := fixture.Revision(16, fixture.Four)
 	text, err := codec.Encode(before)
 	fixture.MustDo(t, err)
-	history, _, err := kept.ReadHistory(t.Context())
+	h, _, err := kept.ReadHistory(t.Context())
 	fixture.MustDo(t, err)
-	history.Plans = []store.Record{{Revision: 16, Text: text, Meta: store.Meta{DecidedAt: fixture.Noon.Add(-time.Hour), Reason: "four replicas"}}}
+	h.Plans = []history.Record{{Revision: 16, Text: text, Meta: configmap.Meta{DecidedAt: fixture.Noon.Add(-time.Hour), Reason: "four replicas"}}}
 	levels := trend.Trend{}.Take(trend.Level{At: fixture.Noon, Fullest: 3 * plan.LoadUnit, Mean: plan.LoadUnit, Replicas: 3}, "u")
 	part, err := levels.MarshalBinary()
 	fixture.MustDo(t, err)
 	values := measure.LastGood{IDs: []string{"dev"}, Columns: []measure.LastColumn{
 		{ID: "apps", Values: []float64{12}, At: []int64{fixture.Noon.Unix()}, Measured: []bool{true}}}}
-	history.Parts, _ = memory.Memory{LastGood: values}.Parts(map[string][]byte{trend.HistoryPart: part})
-	_, err = kept.WriteHistory(t.Context(), history, fixture.Noon)
+	h.Parts, _ = memory.Memory{LastGood: values}.Parts(map[string][]byte{trend.HistoryPart: part})
+	_, err = kept.WriteHistory(t.Context(), h, fixture.Noon)
 	fixture.MustDo(t, err)
 
 	f := looked(t, c)

@@ -22,6 +22,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/e2e/site"
 	"ballast/planner/plan"
+	"ballast/planner/plan/configmap"
 	"ballast/planner/store"
 )
 
@@ -41,7 +42,7 @@ func TestAPlannerUnderAnotherServiceAccountGoesOn(t *testing.T) {
 	writeBy := func(s *store.Store, user string, p plan.Plan) (store.Snapshot, error) {
 		base, err := s.Read(t.Context())
 		fixture.MustDo(t, err)
-		return s.WritePlan(t.Context(), base, p, 0, store.Meta{DecidedBy: user})
+		return s.WritePlan(t.Context(), base, p, 0, configmap.Meta{DecidedBy: user})
 	}
 	write := func(user string, p plan.Plan) (store.Snapshot, error) { return writeBy(as(user), user, p) }
 	next := func(user string, replica int) plan.Plan {

@@ -75,6 +75,7 @@ says what the API server needs for that. Until then, log lines say verified=fals
 It is ready once it has listed the plan and has a certificate. On SIGTERM it is unready at once, and goes on
 answering for --lame-duck, each call on a connection that is then closed; then it ends.`
 
+// NewCommand makes `ballast webhook`.
 func NewCommand() *cobra.Command { return command(&options{}) }
 
 // command is the command that puts its flags there.

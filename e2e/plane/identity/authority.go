@@ -32,6 +32,7 @@ type Pair struct{ Cert, Key []byte }
 // that was set back.
 const validity = 30 * 24 * time.Hour
 
+// NewAuthority makes an authority with a key of its own.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -102,6 +103,7 @@ func (a *Authority) sign(template *x509.Certificate) (Pair, error) {
 	return Pair{Cert: encodePEM("CERTIFICATE", der), Key: keyPEM}, nil
 }
 
+// EncodeKey is the key as PEM.
 func EncodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {

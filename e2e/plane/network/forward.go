@@ -20,6 +20,7 @@ type Forward struct {
 	URL    string
 }
 
+// StartForward listens on a free port of the host.
 func StartForward(p *Proxy, host string) (*Forward, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -43,4 +44,5 @@ func StartForward(p *Proxy, host string) (*Forward, error) {
 	return f, nil
 }
 
+// Close ends it, and the connections that go through it.
 func (f *Forward) Close() error { return f.server.Close() }

@@ -46,6 +46,7 @@ func Claim() (*Network, error) {
 	return nil, fmt.Errorf("claiming a plane number: %w", last)
 }
 
+// Release lets others have the network.
 func (n *Network) Release() { n.lock.Close() }
 
 // CIDR is the pods' network.

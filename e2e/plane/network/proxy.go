@@ -50,6 +50,7 @@ func (t *tunnel) close() {
 	t.away.Close()
 }
 
+// StartProxy listens on the socket.
 func StartProxy(n *Network, socket string) (*Proxy, error) {
 	l, err := net.Listen("unix", socket)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 // Kind is what a probe's verdict decides: traffic, or a restart.
 type Kind string
 
+// The kinds of probes.
 const (
 	Readiness Kind = "Readiness"
 	Liveness  Kind = "Liveness"

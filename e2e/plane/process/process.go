@@ -38,6 +38,7 @@ type Process struct {
 	PID  int
 }
 
+// NewNursery begins to take requests.
 func NewNursery() *Nursery {
 	n := &Nursery{requests: make(chan birth), closed: make(chan struct{})}
 	go n.serve()
@@ -83,6 +84,7 @@ var ErrStopped = errors.New("the plane is stopped")
 // comes after the last of them.
 func (n *Nursery) Close() { close(n.closed) }
 
+// All are the processes that it started.
 func (n *Nursery) All() []Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,6 +150,7 @@ func (c *Child) Signal(s syscall.Signal) {
 	}
 }
 
+// Exited reports whether it has ended.
 func (c *Child) Exited() bool {
 	select {
 	case <-c.Done:
@@ -176,6 +179,7 @@ func (c *Child) Await(ctx context.Context, check func(context.Context) error) er
 	}
 }
 
+// LogTail is the end of its log.
 func (c *Child) LogTail() string {
 	data, err := os.ReadFile(c.log)
 	if err != nil {

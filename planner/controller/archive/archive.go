@@ -23,6 +23,7 @@ import (
 	"ballast/planner/plan/people"
 	"ballast/planner/poll/pods"
 	"ballast/planner/store"
+	"ballast/planner/store/history"
 	"ballast/planner/telemetry"
 	"ballast/planner/trend"
 )
@@ -120,7 +121,7 @@ func (a *Archive) Remember(ctx context.Context, out cycle.Outcome, written store
 		a.history = a.history.WithPlan(written)
 	}
 	a.Unsaved = a.Unsaved || out.Changed || out.Decided
-	if !store.Due(a.history.SavedAt, a.Clock.Now(), a.Unsaved) {
+	if !history.Due(a.history.SavedAt, a.Clock.Now(), a.Unsaved) {
 		return nil
 	}
 	return a.save(ctx, out.Memory)
@@ -310,7 +311,7 @@ func (a *Archive) TakeIn(in *input.Inputs, snapshot store.Snapshot) {
 
 // TakeIn takes over what the plan ConfigMap says, judged by the newest plan that is known and the plans that a person may go back to. It
 // is the same for the leader and for whoever asks what a leader would do.
-func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept []store.Record) {
+func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept []history.Record) {
 	doc := snapshot.Document
 	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, newest)
 	if in.InForce != nil && in.Memory.Changes.Pending != nil {
@@ -325,7 +326,7 @@ func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept [
 }
 
 // RollbackTo reads the annotation by which a person asks for an earlier plan, of those that are kept.
-func RollbackTo(kept []store.Record, asked string) *input.Rollback {
+func RollbackTo(kept []history.Record, asked string) *input.Rollback {
 	if asked == "" {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ballast/planner/config"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
@@ -31,7 +30,7 @@ func lasts(c config.PlannerConfig) time.Duration {
 
 // Fetch asks Prometheus once an interval: the cycles in between are those of a rollout that is looked at every few
 // seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
-func (a *Asker) Fetch(ctx context.Context, f wiring.Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
+func (a *Asker) Fetch(ctx context.Context, f poll.Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
 	return a.Once(in, func() ([]poll.Fetched, poll.Fetched) { return Measure(ctx, f, in.Config, in.Discovered, in.Now) })
 }
 

@@ -64,6 +64,7 @@ type Looker struct {
 	looking sync.Mutex
 }
 
+// Stands is what stands now, as Look finds it; one look at a time.
 func (l *Looker) Stands(ctx context.Context, c config.PlannerConfig, known discover.Known, of *plan.Plan) (discover.Input, discover.Workload, error) {
 	l.looking.Lock()
 	defer l.looking.Unlock()
@@ -71,7 +72,7 @@ func (l *Looker) Stands(ctx context.Context, c config.PlannerConfig, known disco
 }
 
 // Measure asks Prometheus about a fleet: the metrics, those of replicas behind those of clusters, and who owns what.
-func Measure(ctx context.Context, f wiring.Fetcher, c config.PlannerConfig, in discover.Input, now time.Time) ([]poll.Fetched, poll.Fetched) {
+func Measure(ctx context.Context, f poll.Fetcher, c config.PlannerConfig, in discover.Input, now time.Time) ([]poll.Fetched, poll.Fetched) {
 	fleet := discover.All(in, now)
 	metrics := slices.Concat(loads.MetricsOf(c), loads.ReplicaMetricsOf(c))
 	fetched := f.Fetch(ctx, append(append([]poll.Metric{}, metrics...), ownerMetric()), fleet, now)

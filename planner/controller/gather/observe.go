@@ -12,7 +12,6 @@ import (
 
 	"ballast/planner/change/harm"
 	"ballast/planner/conflicts"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -45,7 +44,7 @@ type Count func(ctx context.Context, namespace string, fleet discover.Fleet, age
 // never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move. Without a Fetcher
 // no Prometheus is asked.
 func (o *Observer) Observe(
-	ctx context.Context, f wiring.Fetcher, w discover.Workload, fleet discover.Fleet,
+	ctx context.Context, f poll.Fetcher, w discover.Workload, fleet discover.Fleet,
 ) (input.Observed, []scrape.PodReport) {
 	now := o.Clock.Now()
 	controllers, err := podlist.List(ctx, o.Reader, standing.TargetOf(w), w.UID, now)
@@ -106,7 +105,7 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []scr
 }
 
 // askAgain asks Prometheus about the pods that did not answer.
-func (o *Observer) askAgain(ctx context.Context, f wiring.Fetcher, pods []podlist.Controller, reports []scrape.PodReport) {
+func (o *Observer) askAgain(ctx context.Context, f poll.Fetcher, pods []podlist.Controller, reports []scrape.PodReport) {
 	var silent []podlist.Controller
 	at := map[string]int{}
 	for i, r := range reports {
@@ -147,7 +146,7 @@ func workOf(reports []scrape.PodReport) map[int]input.ServerWork {
 }
 
 // ObservePods looks at the pods, if anything is there to look with.
-func (a *Asker) ObservePods(ctx context.Context, f wiring.Fetcher, in input.Inputs) (input.Observed, []scrape.PodReport) {
+func (a *Asker) ObservePods(ctx context.Context, f poll.Fetcher, in input.Inputs) (input.Observed, []scrape.PodReport) {
 	if a.Observe == nil {
 		return input.Observed{}, nil
 	}

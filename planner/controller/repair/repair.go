@@ -67,6 +67,7 @@ type shown struct {
 	resizes *bool // whether the API server changes the size of a running pod; nil: unknown
 }
 
+// Show hands over what the last cycle saw and decided.
 func (r *Repairs) Show(in input.Inputs, out cycle.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,17 +26,23 @@ import (
 
 // Options are what a Loop works with.
 type Options struct {
-	Config      func() config.PlannerConfig // the newest good one
-	Reader      client.Reader               // the cache of Secrets and workloads
-	Store       *store.Store
-	Applier     *apply.Applier
-	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, probe.Held) probe.Result                                                         // whether the webhooks hold the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                          // nil: never asked
-	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                   // nil: never asked
-	Resizes     func(context.Context) (bool, error)                                                                    // whether the API server has pods/resize; nil: never asked
-	Surround    func(context.Context, plan.Target, inputs.Wants) (inputs.Surroundings, error)                          // what size rules read beside loads; nil: never asked
+	Config     func() config.PlannerConfig // the newest good one
+	Reader     client.Reader               // the cache of Secrets and workloads
+	Store      *store.Store
+	Applier    *apply.Applier
+	NewFetcher func(config.PlannerConfig, plan.Target) (poll.Fetcher, error)
+	// Whether the webhooks hold the plan; nil: never asked.
+	Probe func(context.Context, probe.Held) probe.Result
+	// The pods; nil: nothing is known of them.
+	Observe func(context.Context, poll.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport)
+	// Whether anything else steers the same workload or Secrets; nil: never asked.
+	Neighbours func(context.Context, plan.Plan) ([]conflicts.Finding, error)
+	// What of the installation differs from what was shipped; nil: never asked.
+	Installed func(context.Context, installation.Names) (installation.Seen, error)
+	// Whether the API server has pods/resize; nil: never asked.
+	Resizes func(context.Context) (bool, error)
+	// What size rules read beside loads; nil: never asked.
+	Surround    func(context.Context, plan.Target, inputs.Wants) (inputs.Surroundings, error)
 	Emit        func(discover.Workload, ...telemetry.Event)
 	Metrics     *telemetry.Metrics
 	Log         logr.Logger
@@ -44,13 +50,6 @@ type Options struct {
 	Identity    string
 	PlannerUser string
 }
-
-// Fetcher asks for metrics; a poll.Prometheus is one.
-type Fetcher interface {
-	Fetch(ctx context.Context, metrics []poll.Metric, fleet discover.Fleet, now time.Time) []poll.Fetched
-}
-
-var _ Fetcher = (*poll.Prometheus)(nil)
 
 // Tell tells people, and the log.
 func (o *Options) Tell(in input.Inputs, events ...telemetry.Event) {

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 	"ballast/planner/rollout"
 )
 
@@ -105,7 +106,7 @@ func (a *Adoption) reportStopped() {
 	}
 	a.Found = append(a.Found, problem.Problem{Phase: problem.PhaseDiscover, Kind: "NoReplicas", Message: fmt.Sprintf(
 		"%s %q has 0 replicas, so that nobody reconciles any of %s: scale it up, or see who scaled it down with `ballast audit`",
-		a.In.Workload.Kind, a.In.Workload.Name, problem.Plural(clusters, "cluster"))})
+		a.In.Workload.Kind, a.In.Workload.Name, plural.Of(clusters, "cluster"))})
 }
 
 // reportBeyond names replicas of people's beyond those that a plan may have.
@@ -203,7 +204,7 @@ func (a *Adoption) reportCap() {
 	}
 	a.Found = append(a.Found, problem.Problem{Phase: problem.PhasePartition, Kind: "CapTooSmall", Message: fmt.Sprintf(
 		"partition.maxClustersPerReplica is %d, and %s on %s at most are %d on one: raise it, or partition.maxReplicas",
-		configured, problem.Plural(len(a.Fleet.Clusters), "cluster"), problem.Plural(a.Next.MaxReplicas, "replica"), most)})
+		configured, plural.Of(len(a.Fleet.Clusters), "cluster"), plural.Of(a.Next.MaxReplicas, "replica"), most)})
 }
 
 // MaxReplicas is configured, else what the plan has, else room to grow; never below what stands.

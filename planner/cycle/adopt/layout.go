@@ -16,6 +16,7 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
+	"ballast/planner/plural"
 )
 
 // layout brings the plan's rows up to date.
@@ -104,7 +105,7 @@ func (l layout) thatFit(clusters []int) []int {
 	if len(left) > 0 {
 		l.Found = append(l.Found, problem.Problem{Phase: problem.PhaseDiscover, Subject: l.Fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
 			"the plan has no room for %s, the first is %q: they stay where the webhook put them, and nothing moves them; delete Secrets that are none of a cluster's, or give them shorter names",
-			problem.Plural(len(left), "cluster"), l.Fleet.Clusters[left[0]].Shard.ID)})
+			plural.Of(len(left), "cluster"), l.Fleet.Clusters[left[0]].Shard.ID)})
 	}
 	return fit
 }

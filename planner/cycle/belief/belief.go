@@ -21,6 +21,7 @@ const (
 	PlanOlder   = "PlanOlder"   // it is our own, of a revision that was passed: a backup
 )
 
+// PlanFaults are the kinds of problems by which a plan is not believed.
 func PlanFaults() []string { return []string{PlanForeign, PlanBroken, PlanOlder} }
 
 // PlanFaultProblem tells people of it.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ground"
@@ -52,7 +53,7 @@ func (c counting) overloaded(now []plan.Replica, capacity plan.Load) bool {
 
 // allowed is how many of the replicas that are wanted there may be now, with what is in the way of the others.
 func (c counting) allowed(g *ground.Ground, of tally) int {
-	rules, m := c.In.Config.CountRules(), &c.Out.Memory.Counts
+	rules, m := changerules.OfCount(c.In.Config), &c.Out.Memory.Counts
 	h := c.In.Memory.Counts.History
 	if h.Last == 0 && len(h.Wishes) == 0 { // what stands was wanted until now
 		h = h.Wish(c.In.Now, int64(of.now), rules.Out, rules.In)
@@ -125,7 +126,7 @@ func Scaled(c *outcome.Draft, now, next plan.Plan) {
 	if r == nil || r.Replicas == now.Replicas || now.FreeReplicas {
 		return
 	}
-	rules, m := c.In.Config.CountRules(), &c.Out.Memory.Counts
+	rules, m := changerules.OfCount(c.In.Config), &c.Out.Memory.Counts
 	m.History = m.History.Changed(c.In.Now, r.Replicas-now.Replicas, rules.Out, rules.In)
 	m.Killed = killsAhead(c.In.Observed.Pods, c.In.Now)
 }

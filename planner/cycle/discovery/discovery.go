@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 	"ballast/planner/sharding"
 )
 
@@ -108,7 +109,7 @@ func (d Phase) withWorkedOn(secrets []discover.Secret) []discover.Secret {
 	if len(counted) > 0 {
 		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "SkipIgnored", Message: fmt.Sprintf(
 			"the pods reconcile Applications of %s though annotated %s, which Argo CD before 3.4 does not heed on a Secret: they count as any other; the first: %q",
-			problem.Plural(len(counted), "cluster"), discover.AnnotationSkipReconcile, counted[0])})
+			plural.Of(len(counted), "cluster"), discover.AnnotationSkipReconcile, counted[0])})
 	}
 	return secrets
 }

@@ -15,7 +15,6 @@ import (
 	"ballast/planner/cycle/division/clash"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -23,6 +22,7 @@ import (
 	"ballast/planner/partition/sticky"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 	"ballast/planner/printable"
 )
 
@@ -282,13 +282,13 @@ func (d Division) Because(savings evaluate.Savings) string {
 	case len(d.Offers) > 0:
 		return savings.Weigh(d.Offers).String()
 	case d.Starved > 0:
-		return fmt.Sprintf("%s for replicas that have not enough memory", problem.Plural(d.Starved, "move"))
+		return fmt.Sprintf("%s for replicas that have not enough memory", plural.Of(d.Starved, "move"))
 	case d.Musts > 0:
-		return "a rule asks for " + problem.Plural(d.Musts, "move")
+		return "a rule asks for " + plural.Of(d.Musts, "move")
 	case d.Drain.Fits:
 		text := fmt.Sprintf("replica %d has not been needed for as long as partition.sticky.downWindow", d.Drain.Replica)
 		if d.spared > 0 {
-			text += fmt.Sprintf(": the others take what it has by %s in all", problem.Plural(d.spared, "move"))
+			text += fmt.Sprintf(": the others take what it has by %s in all", plural.Of(d.spared, "move"))
 		}
 		return text
 	}

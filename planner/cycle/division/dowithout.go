@@ -5,11 +5,11 @@ import (
 
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/fresh"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/plural"
 )
 
 // doWithout finds out whether the highest replica could go if others' clusters moved, too, where what it has does not fit on them as they
@@ -39,7 +39,7 @@ func (d *Division) doWithout(g *ground.Ground, p constraint.Question, stays stic
 		}
 	}
 	d.Drain = sticky.Drain{Fits: true, Replica: without.Replicas}
-	goes := fmt.Sprintf("; replica %d could go by %s", without.Replicas, problem.Plural(moves, "move"))
+	goes := fmt.Sprintf("; replica %d could go by %s", without.Replicas, plural.Of(moves, "move"))
 	switch {
 	case !now.DrainDue:
 		return

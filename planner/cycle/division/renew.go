@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"ballast/planner/cycle/ground"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/fresh"
 	"ballast/planner/partition/sticky"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // renew takes a plan that is made anew where the one in force leaves an overload that no few moves relieve. It comes about
@@ -37,10 +37,10 @@ func (d *Division) renew(g *ground.Ground, p constraint.Question, stays sticky.A
 	case offer.Saves <= 0:
 		return
 	case moves > now.Anew:
-		d.Declined = fmt.Sprintf("; a plan made anew would relieve it by %s, of which the move budget has room for %d now", problem.Plural(moves, "move"), now.Anew)
+		d.Declined = fmt.Sprintf("; a plan made anew would relieve it by %s, of which the move budget has room for %d now", plural.Of(moves, "move"), now.Anew)
 		return
 	case !offer.PaysWithin(now.Horizon):
-		d.Declined = fmt.Sprintf("; a plan made anew would relieve it by %s, which cost more than that is worth", problem.Plural(moves, "move"))
+		d.Declined = fmt.Sprintf("; a plan made anew would relieve it by %s, which cost more than that is worth", plural.Of(moves, "move"))
 		return
 	}
 	d.Answer, d.Over, d.anew = anew, nil, true

@@ -11,10 +11,10 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // Election is the vote on candidates.
@@ -48,7 +48,7 @@ func (e *Election) elect(s *snapshot.Snapshot, d division.Division) *evaluate.Ca
 	if b := e.In.Memory.Votes.Ballots; len(b) > 0 && e.In.Memory.Votes.Basis == d.Basis() {
 		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
 		if since := e.In.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(e.In.Config.Interval)/2 {
-			e.Out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", problem.Plural(len(b), "vote"))
+			e.Out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", plural.Of(len(b), "vote"))
 			return barred
 		}
 	}
@@ -63,7 +63,7 @@ func (e *Election) elect(s *snapshot.Snapshot, d division.Division) *evaluate.Ca
 	case s.May(gate.Balance):
 		e.Out.Candidate.Verdict = election.String()
 	default:
-		e.Out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", problem.Plural(election.Samples, "vote"), s.Verdicts[gate.Balance])
+		e.Out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural.Of(election.Samples, "vote"), s.Verdicts[gate.Balance])
 	}
 	return barred
 }

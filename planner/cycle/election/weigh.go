@@ -8,10 +8,10 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // weighing finds of a division what pays.
@@ -68,7 +68,7 @@ func worthOf(d division.Division, savings evaluate.Savings) *outcome.Worth {
 func (c weighing) nothingToWeigh(s *snapshot.Snapshot, d division.Division) string {
 	switch {
 	case s.Next.FreeReplicas && d.Answer.Replicas != s.Next.Replicas:
-		return fmt.Sprintf("waits until the plan has the workload's %s", problem.Plural(d.Answer.Replicas, "replica"))
+		return fmt.Sprintf("waits until the plan has the workload's %s", plural.Of(d.Answer.Replicas, "replica"))
 	case d.Changes(s.Ground):
 		return ""
 	case len(d.Over) > 0:

@@ -12,10 +12,10 @@ import (
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // Moving is what a move of a cluster, with all that goes with it, to the best other replica would gain and cost, by the model of
@@ -189,7 +189,7 @@ func (e *Explanation) stay(m *Moving, in input.Inputs, out outcome.Outcome) stri
 		}
 	}
 	if others > 0 {
-		return fmt.Sprintf("Leave it: the partition relieves replica %d by %s of others.", e.Replica, problem.Plural(others, "move"))
+		return fmt.Sprintf("Leave it: the partition relieves replica %d by %s of others.", e.Replica, plural.Of(others, "move"))
 	}
 	return fmt.Sprintf("Leave it for now: %s, which pays once that has lasted %s.", mends, m.PaysAfter)
 }

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // Action is a change that a cycle may begin; a gate names those that it blocks.
@@ -190,7 +191,7 @@ func (s Situation) unstampedSecrets() string {
 		return open
 	}
 	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything else begins but a failover, a drain and what follows the workload's replicas",
-		problem.Plural(len(s.Unstamped), "Secret"), s.Unstamped[0])
+		plural.Of(len(s.Unstamped), "Secret"), s.Unstamped[0])
 }
 
 func (s Situation) liveLacks() string {

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // candidate is a cluster that a group's selector takes, with the others of its server.
@@ -270,7 +271,7 @@ func (b *binding) join(c candidate, g ground.Group) {
 func (m membership) told(left []leftOut) (problems []problem.Problem) {
 	said := map[string][]string{}
 	for _, l := range left {
-		said[l.group.Name] = append(said[l.group.Name], fmt.Sprintf("%s (%s): %s", problem.Plural(len(l.clusters), "cluster"), ground.NamesOf(m.Fleet, l.clusters), m.whyLeft(l)))
+		said[l.group.Name] = append(said[l.group.Name], fmt.Sprintf("%s (%s): %s", plural.Of(len(l.clusters), "cluster"), ground.NamesOf(m.Fleet, l.clusters), m.whyLeft(l)))
 	}
 	for _, g := range m.Groups {
 		if why := said[g.Name]; len(why) > 0 {
@@ -286,10 +287,10 @@ func (m membership) whyLeft(l leftOut) string {
 	case isOwn:
 		return "a Secret with a pin of its own, opted out or immutable binds no others: to have a pin bind the group, write it into data.pins of the plan"
 	case noRoom:
-		return fmt.Sprintf("%s at most have no room for more: raise their number, or have the group select fewer", problem.Plural(m.MostReplicas(), "replica"))
+		return fmt.Sprintf("%s at most have no room for more: raise their number, or have the group select fewer", plural.Of(m.MostReplicas(), "replica"))
 	case tooMany:
 		return fmt.Sprintf("a replica has at most %s (partition.maxClustersPerReplica): raise that, or have the group select fewer",
-			problem.Plural(m.MostClusters(), "cluster"))
+			plural.Of(m.MostClusters(), "cluster"))
 	}
 	return "to take them in would bring together what pins or other groups keep apart: change their labels"
 }

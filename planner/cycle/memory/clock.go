@@ -9,19 +9,11 @@ import (
 // nothing, and hold nothing back, until it is reached again. What has a rule of its own for a clock that went back keeps
 // it: votes, the ledger, failovers, replicas.
 func (m Memory) Until(now time.Time) Memory {
-	at := func(t *time.Time) {
-		if t.After(now) {
-			*t = now
-		}
-	}
-	for _, t := range []*time.Time{
+	notAhead(now,
 		&m.HoldOff, &m.Rebased, &m.Refused, &m.Heaviest.At, &m.Spare.At, &m.Even.At, &m.Evidence.At, &m.Evidence.Above, &m.Savings.At, &m.Savings.Back,
 		&m.Known.FreshSince, &m.Known.JoinedSince, &m.Known.ShrunkFirst, &m.Known.ShrunkSince, &m.Known.UnsureSince,
 		&m.Changes.Stopped, &m.Changes.PinFailed, &m.Changes.Restarted, &m.Changes.Looked, &m.Changes.Counted,
-		&m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Ownership.Newest, &m.Changes.Ownership.Followed, &m.Changes.Ownership.Begun,
-	} {
-		at(t)
-	}
+		&m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Ownership.Newest, &m.Changes.Ownership.Followed, &m.Changes.Ownership.Begun)
 	for _, times := range []*map[string]time.Time{
 		&m.Gone, &m.Young, &m.Known.Lost, &m.Known.Twins, &m.Changes.Pinned, &m.Changes.Failed, &m.Changes.Suspect, &m.Changes.Moved, &m.Changes.Blocked,
 		&m.Changes.Ownership.Lost, &m.Changes.Ownership.Doubled, &m.Changes.Ownership.Astray,
@@ -33,6 +25,15 @@ func (m Memory) Until(now time.Time) Memory {
 	m.Sizes = m.Sizes.until(now)
 	m.Counts = m.Counts.until(now)
 	return m
+}
+
+// notAhead takes each of these times that lies ahead as now.
+func notAhead(now time.Time, times ...*time.Time) {
+	for _, t := range times {
+		if t.After(now) {
+			*t = now
+		}
+	}
 }
 
 // mapUntil leaves the map that it was given as it is.

@@ -56,32 +56,12 @@ func (c Cramped) Due(after time.Duration, now time.Time) bool {
 	return !c.Since.IsZero() && now.Sub(c.Since) >= after
 }
 
-func (c Cramped) until(now time.Time) Cramped {
-	if c.Since.After(now) {
-		c.Since = now
-	}
-	if c.Left.After(now) {
-		c.Left = now
-	}
-	return c
-}
-
 // Unfit is since when a replica's node is known to never have room for its size, and since when and at what the replica stays for that;
 // zero: it does not yet.
 type Unfit struct {
 	Since time.Time      `json:"since"`
 	Stays time.Time      `json:"stays,omitzero"`
 	Has   plan.Resources `json:"has,omitzero"`
-}
-
-func (u Unfit) until(now time.Time) Unfit {
-	if u.Since.After(now) {
-		u.Since = now
-	}
-	if u.Stays.After(now) {
-		u.Stays = now
-	}
-	return u
 }
 
 // GivenUp is since when a replica's size is refused to its pod, since when no pod is made for it (Podless), and since when it is given up
@@ -94,15 +74,6 @@ type GivenUp struct {
 	Bare    bool           `json:"bare,omitempty"`
 	Held    plan.Resources `json:"held,omitzero"`
 	Stays   plan.Resources `json:"stays,omitzero"`
-}
-
-func (g GivenUp) until(now time.Time) GivenUp {
-	for _, at := range []*time.Time{&g.Since, &g.Podless, &g.At} {
-		if at.After(now) {
-			*at = now
-		}
-	}
-	return g
 }
 
 // SizesBack is the sizes of an earlier plan that a person went back to, by replica, and when; Clusters is how many each had then.
@@ -204,14 +175,10 @@ func halved(w []size.Stretch) []size.Stretch {
 func (s Sizes) until(now time.Time) Sizes {
 	peaks := maps.Clone(s.Peaks)
 	for replica, peak := range peaks {
-		if peak.At.After(now) {
-			peak.At = now
-		}
 		peak.Later = slices.Clone(peak.Later)
-		for i, later := range peak.Later {
-			if later.At.After(now) {
-				peak.Later[i].At = now
-			}
+		notAhead(now, &peak.At)
+		for i := range peak.Later {
+			notAhead(now, &peak.Later[i].At)
 		}
 		peaks[replica] = peak
 	}
@@ -220,19 +187,20 @@ func (s Sizes) until(now time.Time) Sizes {
 	}
 	unfit := maps.Clone(s.Unfit)
 	for replica, u := range unfit {
-		unfit[replica] = u.until(now)
+		notAhead(now, &u.Since, &u.Stays)
+		unfit[replica] = u
 	}
 	cramped := maps.Clone(s.Cramped)
 	for replica, c := range cramped {
-		cramped[replica] = c.until(now)
+		notAhead(now, &c.Since, &c.Left)
+		cramped[replica] = c
 	}
 	givenUp := maps.Clone(s.GivenUp)
 	for ordinal, g := range givenUp {
-		givenUp[ordinal] = g.until(now)
+		notAhead(now, &g.Since, &g.Podless, &g.At)
+		givenUp[ordinal] = g
 	}
-	if s.Decided.After(now) {
-		s.Decided = now
-	}
+	notAhead(now, &s.Decided)
 	s.Unfit, s.Cramped, s.GivenUp = unfit, cramped, givenUp
 	s.Peaks, s.Blocked, s.NoRoom = peaks, mapUntil(s.Blocked, now), mapUntil(s.NoRoom, now)
 	return s

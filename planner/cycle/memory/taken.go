@@ -144,9 +144,7 @@ func (t Taken) Until(now time.Time) Taken {
 	if slices.ContainsFunc(t.Rows, func(r calibrate.Row) bool { return r.At.After(now) }) {
 		t.Rows = slices.Clone(t.Rows)
 		for i := range t.Rows {
-			if t.Rows[i].At.After(now) {
-				t.Rows[i].At = now
-			}
+			notAhead(now, &t.Rows[i].At)
 		}
 	}
 	return t

@@ -56,14 +56,6 @@ func Printable(problems []Problem) []Problem {
 	return problems
 }
 
-// Plural is a number of things, in words.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // ClipList names three of a list, and how many more there are: it keeps a reason readable when a thousand clusters come at once.
 func ClipList(names []string) string {
 	const most = 3

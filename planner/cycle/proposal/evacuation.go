@@ -21,6 +21,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // fromMemory has a failover go by the loads that were believed last. What is not seen may be there all the same: its
@@ -65,7 +66,7 @@ func evacuation(s *snapshot.Snapshot) *Proposed {
 	if p.Cause == change.Drain {
 		asked = " as asked"
 	}
-	p.Why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.Cordoned...)) + asked + ": moves " + problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
+	p.Why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.Cordoned...)) + asked + ": moves " + plural.Of(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
 	p.Want = s.WantParted(s.Next.Replicas, e.Moves, pinnedBack(s, unwell))
 	p.Want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
@@ -96,6 +97,7 @@ func works(s *snapshot.Snapshot, replica int) bool {
 		s.Changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
 }
 
+// Request is what failover is asked, with these replicas unwell.
 func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	again := map[string]bool{}
 	for name, at := range s.Changes.Suspect {

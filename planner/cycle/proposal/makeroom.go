@@ -16,6 +16,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // MakeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway says: the fewest that
@@ -61,7 +62,7 @@ func MakeRoom(s *snapshot.Snapshot) *Proposed {
 		return p
 	}
 	p.Why = fmt.Sprintf("moves %s off %s: the node has had no room for its size for %s (size.moveAway)",
-		problem.Plural(ledger.ServersOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
+		plural.Of(ledger.ServersOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
 	p.Want = s.WantOf(s.Next.Replicas, r.to)
 	p.Want.ControllerReplicas = s.Next.ControllerReplicas
 	return p

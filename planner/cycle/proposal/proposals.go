@@ -310,6 +310,7 @@ func prepare(s *snapshot.Snapshot) *Proposed {
 	return &Proposed{Want: w, Cause: change.Balance, Why: why, AtOnce: s.Env().TooLow()}
 }
 
+// EnvFound is the env as it was found, in words.
 func EnvFound(n int) string {
 	if n == 0 {
 		return "none"

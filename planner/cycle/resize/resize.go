@@ -20,6 +20,7 @@ import (
 	"ballast/planner/cycle/resize/question"
 	"ballast/planner/cycle/resize/wish"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 	"ballast/planner/size"
 )
 
@@ -114,7 +115,7 @@ func note(q question.Question, resized int, changed []string) string {
 	if q.InTemplate() {
 		return "the pod template gets another size, for which every replica restarts: " + problem.ClipList(changed)
 	}
-	return "resizes " + problem.Plural(resized, "replica") + " in place: " + problem.ClipList(changed)
+	return "resizes " + plural.Of(resized, "replica") + " in place: " + problem.ClipList(changed)
 }
 
 // shownSizes are the sizes that are wanted and those that a plan holds, for people.

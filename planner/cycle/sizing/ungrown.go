@@ -98,7 +98,7 @@ func byRule(c config.Change, b resize.Blocked) bool {
 	if b.Direction != change.Up {
 		return false
 	}
-	off := b.Reason == change.UpdatePolicy && c.SizeRules(b.Resource).Up.Mode == change.Off
+	off := b.Reason == change.UpdatePolicy && c.Up.Mode == change.Off
 	return off || b.Reason == change.OutsideMaintenance || b.Reason == change.RateLimit
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/safety"
@@ -81,7 +82,7 @@ func MoveBlocks(s *Snapshot) []change.Block {
 	if n := len(s.Changes.Ledger); n > 0 {
 		h.Last = s.Changes.Ledger[n-1].At.Unix()
 	}
-	return s.In.Config.Change.MoveRules().MayMove(s.In.Now, h)
+	return changerules.OfMoves(s.In.Config.Change).MayMove(s.In.Now, h)
 }
 
 // MoveBlock words the first of them; empty: there is none.

@@ -243,6 +243,7 @@ func Replicas(w discover.Workload) int {
 	return ControllerReplicas(w)
 }
 
+// TargetOf is the workload as a plan names it.
 func TargetOf(w discover.Workload) plan.Target {
 	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}
 }

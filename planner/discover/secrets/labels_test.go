@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ballast/planner/discover"
+	"ballast/planner/discover/labeltext"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,8 +21,8 @@ func TestOnlyTheLabelsThatGroupsAskForAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	cached := *kept.(*corev1.Secret)
-	want := map[string]discover.Labels{"packed": "team=payments,tier=", "packed, asked for less": "tier=", "live": "team=payments,tier=", "nothing asked": ""}
-	got := map[string]discover.Labels{}
+	want := map[string]labeltext.Labels{"packed": "team=payments,tier=", "packed, asked for less": "tier=", "live": "team=payments,tier=", "nothing asked": ""}
+	got := map[string]labeltext.Labels{}
 	for name, of := range map[string]struct {
 		secret corev1.Secret
 		keys   []string

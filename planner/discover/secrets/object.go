@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/discover"
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/patchable"
 	"ballast/planner/plan"
 )
@@ -111,7 +112,7 @@ func unpacked(s *corev1.Secret) discover.Secret {
 	parts := s.Finalizers
 	kept := discover.Secret{
 		UID: string(s.UID), Name: s.Name, Namespace: s.Namespace, Cluster: parts[packedCluster], Server: parts[packedServer],
-		Labels: discover.Labels(parts[packedLabels]), Shard: shardOf(parts[packedShard]), Pin: parts[packedPin], Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
+		Labels: labeltext.Labels(parts[packedLabels]), Shard: shardOf(parts[packedShard]), Pin: parts[packedPin], Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
 	}
 	for _, f := range flagsOf(&kept) {
 		*f.set = strings.Contains(parts[packedFlags], f.letter)

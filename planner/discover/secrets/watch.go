@@ -106,6 +106,7 @@ func ReadInput(ctx context.Context, r client.Reader, namespace string, selector 
 	return in, nil
 }
 
+// ReadConfigMap reads a ConfigMap's data; nil where there is none.
 func ReadConfigMap(ctx context.Context, r client.Reader, namespace, name string) (map[string]string, error) {
 	var cm corev1.ConfigMap
 	if err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &cm); err != nil {

@@ -12,13 +12,6 @@ import (
 	"ballast/planner/poll"
 )
 
-// Fetcher asks a Prometheus; a poll.Prometheus that was made for the target's pods is one.
-type Fetcher interface {
-	Fetch(ctx context.Context, metrics []poll.Metric, fleet discover.Fleet, now time.Time) []poll.Fetched
-}
-
-var _ Fetcher = (*poll.Prometheus)(nil)
-
 // maxSampleAge is how old a pod's newest sample may be for the pod to count as having answered: two scrapes of the
 // common 60 s. Prometheus itself would show a pod that it cannot reach for five minutes.
 const maxSampleAge = 2 * time.Minute
@@ -58,7 +51,7 @@ func named(query string) string {
 
 // Ask makes the reports from what a Prometheus has of the pods, for where they cannot be asked themselves. A pod whose
 // newest sample is older than two minutes did not answer.
-func Ask(ctx context.Context, f Fetcher, pods []podlist.Controller, now time.Time) []PodReport {
+func Ask(ctx context.Context, f poll.Fetcher, pods []podlist.Controller, now time.Time) []PodReport {
 	fetched := map[string]poll.Fetched{}
 	var failed string
 	for _, answer := range f.Fetch(ctx, Queries(), discover.Fleet{}, now) {

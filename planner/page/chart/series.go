@@ -56,6 +56,7 @@ type carried struct {
 	replicas      int
 }
 
+// CarriedBy is what replicas carried by a plan.
 func CarriedBy(k Kept) carried {
 	c := carried{at: k.At, revision: k.Plan.Revision, replicas: k.Plan.Replicas}
 	for _, row := range k.Plan.Clusters {

@@ -17,8 +17,10 @@ const (
 // Line is a text that anybody may have written, as one harmless line.
 func Line(s string) string { return printable.Text(strings.ReplaceAll(s, "\n", "; "), longText) }
 
+// Name is a name that anybody may have chosen, as one harmless line.
 func Name(s string) string { return printable.Text(s, nameText) }
 
+// Plural is so many of a thing, with a comma at each thousand.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

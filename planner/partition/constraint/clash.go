@@ -44,6 +44,7 @@ type Error struct {
 	Unproven bool
 }
 
+// Error names the rules that clash, and the mend.
 func (e *Error) Error() string {
 	clauses := make([]string, len(e.Set))
 	for i, c := range e.Set {

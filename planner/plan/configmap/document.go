@@ -3,6 +3,7 @@ package configmap
 
 import (
 	"errors"
+	"time"
 
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
@@ -44,6 +45,13 @@ type Document struct {
 	Rollback        string              `json:"rollback,omitempty"` // the revision to go back to, as written
 	Rebase          Rebase              `json:"rebase,omitempty"`   // what is to become of the references
 	Tripped         string              `json:"tripped,omitempty"`  // why ballast stopped itself; empty: it did not
+}
+
+// Meta is what stands beside a plan in the annotations.
+type Meta struct {
+	DecidedAt time.Time `json:"decidedAt,omitzero"`
+	DecidedBy string    `json:"decidedBy,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
 }
 
 // Parse reads the plan ConfigMap's data and annotations. It never fails as a whole: what cannot be read is

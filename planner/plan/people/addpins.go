@@ -12,6 +12,7 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
+	"ballast/planner/printable"
 )
 
 // errOwnForm says that data.pins is written in a way that has no line for each pin.
@@ -156,7 +157,7 @@ func replacePins(lines []string, root *yamlnode.Node, add plan.Pins) (done plan.
 			continue
 		}
 		if key.Line != value.Line || value.Kind != yamlnode.ScalarNode {
-			return nil, PinProblem{key.Line, clip(key.Value), "a replica is a whole number, like 3"}
+			return nil, PinProblem{key.Line, printable.Short(key.Value), "a replica is a whole number, like 3"}
 		}
 		if !replaceScalar(lines, key.Line-1, value, replica) {
 			return nil, errOwnForm

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // Cordon is a person's word that a replica is to be emptied and receives nothing until a time.
@@ -37,7 +38,7 @@ func ParseCordons(text string) ([]Cordon, error) {
 			err = fmt.Errorf("replica %d stands twice: delete one of them", c.Replica)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("reading the cordon %q: %w", clip(entry), err))
+			errs = append(errs, fmt.Errorf("reading the cordon %q: %w", printable.Short(entry), err))
 			continue
 		}
 		seen[c.Replica] = true

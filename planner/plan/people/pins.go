@@ -49,12 +49,12 @@ func ParsePins(text string, maxReplicas int) (plan.Pins, []PinProblem) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if _, twice := pins[key.Value]; twice {
-			problems = append(problems, PinProblem{key.Line, clip(key.Value), "is pinned twice: delete one of the lines"})
+			problems = append(problems, PinProblem{key.Line, printable.Short(key.Value), "is pinned twice: delete one of the lines"})
 			continue
 		}
 		replica, message := pinValue(key, value, maxReplicas)
 		if message != "" {
-			problems = append(problems, PinProblem{value.Line, clip(key.Value), message})
+			problems = append(problems, PinProblem{value.Line, printable.Short(key.Value), message})
 			continue
 		}
 		pins[key.Value] = replica
@@ -115,12 +115,6 @@ func BadPin(replica, maxReplicas int) string {
 		return fmt.Sprintf("replica %d is not below %d", replica, plan.ReplicaLimit)
 	}
 	return ""
-}
-
-// clip keeps a name that somebody pasted from filling a warning, and from more: it is printed.
-func clip(s string) string {
-	const most = 63
-	return printable.Text(s, most)
 }
 
 // Nearest is the name in names that is most like name, by edit distance and then by name; empty when none is within a

@@ -275,4 +275,5 @@ func owners(replicas []int) string {
 	return fmt.Sprintf("replicas %v", replicas)
 }
 
+// Falls reports whether a rollout ends with fewer replicas than it began with.
 func Falls(r *plan.Rollout) bool { return r.Replicas < r.From.Replicas }

@@ -66,8 +66,10 @@ func (g *Basis) Together(name string) string {
 // Servers is how many servers the plan's clusters have.
 func (g *Basis) Servers() int { return g.Groups().Count(maps.Keys(g.Plan.Clusters), g.Hash) }
 
+// Hash is the row's hash of its server.
 func (g *Basis) Hash(name string) string { return g.Plan.Clusters[name].Server }
 
+// Groups are the servers of the Secrets that are seen; it is worked out once.
 func (g *Basis) Groups() *placement.Servers {
 	if g.beside == nil {
 		g.beside = placement.NewServers(len(g.Seen.Secrets))
@@ -135,6 +137,7 @@ func (g *Basis) Unserved(replica int) bool {
 	return g.Options.Unwell[replica] || len(g.Seen.Pods) > 0 && g.Seen.Asleep(replica) != ""
 }
 
+// PinnedTo reports whether people pinned a cluster to that replica.
 func (g *Basis) PinnedTo(name string, replica int) bool {
 	pin, pinned := g.View.Pin(name)
 	return pinned && pin == replica
@@ -193,6 +196,7 @@ func ServerHash(s observed.Secret) string {
 	return plan.ServerHash(s.Server)
 }
 
+// WaitsFor says what Secrets are waited for.
 func WaitsFor(behind, stray []string, unseen bool) string {
 	switch {
 	case unseen:

@@ -18,12 +18,13 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/sim"
-	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
 // act is how often everything but the planner acts, and the planner too while a rollout goes on.
@@ -143,7 +144,7 @@ func (l *Life) Discovered() discover.Input {
 		s.Pin = l.Asks[name]
 		s.Immutable, s.Unmanaged = l.Refused[name] && !l.Barred[name], l.OptedOut[name]
 		if labels := l.Labels[name]; labels != nil {
-			s.Labels = discover.LabelsOf(labels, l.Config.Partition.LabelKeys())
+			s.Labels = labeltext.Of(labels, l.Config.Partition.LabelKeys())
 		}
 		if shard, stamped := l.Shards[name]; stamped {
 			s.Shard = discover.ShardValue{State: discover.ShardValid, N: shard}
@@ -271,7 +272,7 @@ func (l *Life) cycle() {
 
 // save has the history hold the memory where it is due.
 func (l *Life) save(out cycle.Outcome) {
-	if now := l.Now.Add(l.Skew); store.Due(l.stored, now, out.Changed || out.Decided) {
+	if now := l.Now.Add(l.Skew); history.Due(l.stored, now, out.Changed || out.Decided) {
 		l.saved, l.stored = l.memory, now
 	}
 }

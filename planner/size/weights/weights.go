@@ -17,6 +17,7 @@ type Interval struct {
 	Weight int
 }
 
+// String is the interval in words.
 func (i Interval) String() string {
 	if i.To == nil {
 		return fmt.Sprintf("from %v on", i.From)

@@ -17,9 +17,10 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
 	"ballast/planner/status"
-	"ballast/planner/store"
+	"ballast/planner/store/history"
 )
 
+// WriteTable prints it for people.
 func (s *Overview) WriteTable(w io.Writer) error {
 	if s.Plan == nil {
 		say.To(w, "There is no plan in force. %s\n", s.PlanError)
@@ -539,7 +540,7 @@ type decision struct {
 }
 
 // DecidedOf are the last decisions, newest first. The history has the plan in force a little later than its ConfigMap.
-func DecidedOf(state steer.State, records []store.Record) []decision {
+func DecidedOf(state steer.State, records []history.Record) []decision {
 	var list []decision
 	var plans []plan.Plan
 	add := func(p plan.Plan, d decision) {

@@ -123,6 +123,7 @@ type SlotsStatus struct {
 	Slots     []SlotStatus `json:"slots"`
 }
 
+// SlotStatus is a shard of a Deployment, and the pod that claims it.
 type SlotStatus struct {
 	Shard        int    `json:"shard"`
 	State        string `json:"state"`

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"ballast/planner/cycle/ground"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/plural"
 )
 
 // Error is rules that leave no plan at all: without any one of them the others can be kept, unless unproven says that the
@@ -56,17 +56,17 @@ func (b rulebook) worded(r rule) string {
 	case partition.Pin:
 		return b.wordedPin(r)
 	case partition.Together:
-		return fmt.Sprintf("group %q stays together (%s)", b.Groups[r.group].Name, problem.Plural(len(b.Groups[r.group].Members), "cluster"))
+		return fmt.Sprintf("group %q stays together (%s)", b.Groups[r.group].Name, plural.Of(len(b.Groups[r.group].Members), "cluster"))
 	case partition.Apart:
-		return fmt.Sprintf("group %q is kept apart (%s)", b.Groups[r.group].Name, problem.Plural(len(b.Groups[r.group].Members), "cluster"))
+		return fmt.Sprintf("group %q is kept apart (%s)", b.Groups[r.group].Name, plural.Of(len(b.Groups[r.group].Members), "cluster"))
 	case partition.Closed:
 		return fmt.Sprintf("replica %d is unwell or cordoned", r.number)
 	case partition.MaxClusters:
-		return fmt.Sprintf("a replica has at most %s (partition.maxClustersPerReplica)", problem.Plural(r.number, "cluster"))
+		return fmt.Sprintf("a replica has at most %s (partition.maxClustersPerReplica)", plural.Of(r.number, "cluster"))
 	case partition.FixedReplicas:
-		return fmt.Sprintf("there are exactly %s", problem.Plural(r.number, "replica"))
+		return fmt.Sprintf("there are exactly %s", plural.Of(r.number, "replica"))
 	}
-	return fmt.Sprintf("there are at most %s (partition.maxReplicas)", problem.Plural(r.number, "replica"))
+	return fmt.Sprintf("there are at most %s (partition.maxReplicas)", plural.Of(r.number, "replica"))
 }
 
 func (b rulebook) wordedPin(r rule) string {

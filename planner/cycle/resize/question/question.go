@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/diff"
@@ -52,12 +53,14 @@ type Shut struct {
 	RestartAgain      time.Time // when the fleet may restart for a size again; zero: now
 }
 
+// Apply is how pods come to their size.
 func (q Question) Apply() config.SizeApply { return cmp.Or(q.Size.Apply, config.InPlace) }
 
 // Sized are those that have a size.
 func Sized() []string { return []string{size.CPU, size.Memory} }
 
-func (q Question) Rules(resource string) change.Rules { return q.Change.SizeRules(resource) }
+// Rules are the rules of change for a resource.
+func (q Question) Rules(resource string) change.Rules { return changerules.OfSize(q.Change, resource) }
 
 // Held is what a plan holds a replica at; nil: nothing. In place it takes over what the template is held at; the other way round
 // the template is another thing than its pods.
@@ -93,11 +96,13 @@ type Shape struct {
 	replicas   int
 }
 
+// ShapeOf is the shape of the fleet that is asked about.
 func ShapeOf(q Question) Shape {
 	inTemplate := q.Apply() == config.Template
 	return Shape{inTemplate: inTemplate, One: inTemplate || q.Plan.Target.Kind == plan.Deployment, replicas: q.Replicas}
 }
 
+// InTemplate reports whether sizes are written into the pod template.
 func (s Shape) InTemplate() bool { return s.inTemplate }
 
 // Uniform reports whether one size is for all.
@@ -160,6 +165,7 @@ type PodTemplate struct {
 	held    *plan.Resources // what the plan holds it at
 }
 
+// PodTemplate is the pod template's size, now and as it was known.
 func (q Question) PodTemplate() PodTemplate {
 	return PodTemplate{is: q.Template, was: q.Memory.Found, written: q.Memory.Written, held: q.Plan.Resources}
 }

@@ -1,4 +1,5 @@
-package discover
+// Package labeltext keeps a few labels of an object as one text.
+package labeltext
 
 import (
 	"maps"
@@ -16,8 +17,8 @@ const (
 	longestKey   = 253 + 1 + 63
 )
 
-// LabelsOf keeps those labels. What is no label is left out: an API server has none such.
-func LabelsOf(all map[string]string, keys []string) Labels {
+// Of keeps those labels. What is no label is left out: an API server has none such.
+func Of(all map[string]string, keys []string) Labels {
 	if len(keys) == 0 || len(all) == 0 {
 		return ""
 	}
@@ -46,12 +47,6 @@ func (l Labels) Set() map[string]string {
 	return set
 }
 
-// WithLabels gives the Secrets that a cache did not pack the labels that are asked for; a packed one has them.
-func (s Secret) WithLabels(all map[string]string, keys []string) Secret {
-	s.Labels = LabelsOf(all, keys)
-	return s
-}
-
 // Only leaves out labels that nobody asks for now.
 func (l Labels) Only(keys []string) Labels {
 	if l == "" {
@@ -59,5 +54,5 @@ func (l Labels) Only(keys []string) Labels {
 	}
 	set := l.Set()
 	maps.DeleteFunc(set, func(key, _ string) bool { return !slices.Contains(keys, key) })
-	return LabelsOf(set, keys)
+	return Of(set, keys)
 }

@@ -1,4 +1,5 @@
-package gaps
+// Package gates makes one API server many: clusters that Argo CD takes for different ones.
+package gates
 
 import (
 	"errors"
@@ -10,10 +11,10 @@ import (
 	"sync"
 )
 
-// gates are the clusters' API servers: an address each, all of which lead to the plane's one. Argo CD knows a cluster
+// Gates are the clusters' API servers: an address each, all of which lead to the plane's one. Argo CD knows a cluster
 // by its URL, so to it they are different clusters.
-type gates struct {
-	urls []string
+type Gates struct {
+	URLs []string
 
 	mu    sync.Mutex
 	open  map[io.Closer]struct{}
@@ -21,8 +22,8 @@ type gates struct {
 	wg    sync.WaitGroup
 }
 
-// openGates takes addresses of the plane's own network, 127.N.254.1 and so on, where nothing else of it lies.
-func openGates(apiserver string, n int) (*gates, error) {
+// Open takes addresses of the plane's own network, 127.N.254.1 and so on, where nothing else of it lies.
+func Open(apiserver string, n int) (*Gates, error) {
 	u, err := url.Parse(apiserver)
 	if err != nil {
 		return nil, fmt.Errorf("reading the API server's address %q: %w", apiserver, err)
@@ -31,23 +32,23 @@ func openGates(apiserver string, n int) (*gates, error) {
 	if err != nil || !host.Is4() || n > 254 {
 		return nil, fmt.Errorf("opening %d gates to %q: at most 254 lead to an IPv4 address: %w", n, apiserver, err)
 	}
-	d := &gates{open: map[io.Closer]struct{}{}}
+	d := &Gates{open: map[io.Closer]struct{}{}}
 	for i := range n {
 		ip := host.As4()
 		ip[2], ip[3] = 254, byte(i+1)
 		listener, err := net.Listen("tcp", net.JoinHostPort(netip.AddrFrom4(ip).String(), "6443"))
 		if err != nil {
-			d.close()
+			d.Close()
 			return nil, fmt.Errorf("opening a gate to the API server: %w", err)
 		}
-		d.urls = append(d.urls, "https://"+listener.Addr().String())
+		d.URLs = append(d.URLs, "https://"+listener.Addr().String())
 		d.keep(listener)
 		d.wg.Go(func() { d.serve(listener, u.Host) })
 	}
 	return d, nil
 }
 
-func (d *gates) serve(listener net.Listener, to string) {
+func (d *Gates) serve(listener net.Listener, to string) {
 	for {
 		near, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -60,7 +61,7 @@ func (d *gates) serve(listener net.Listener, to string) {
 }
 
 // carry copies both ways until either side ends. The bytes are TLS, of which nothing is seen here.
-func (d *gates) carry(near net.Conn, to string) {
+func (d *Gates) carry(near net.Conn, to string) {
 	defer d.drop(near)
 	if !d.keep(near) {
 		return
@@ -84,7 +85,7 @@ func (d *gates) carry(near net.Conn, to string) {
 }
 
 // keep tells whether the gates are still open.
-func (d *gates) keep(c io.Closer) bool {
+func (d *Gates) keep(c io.Closer) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.ended {
@@ -93,15 +94,15 @@ func (d *gates) keep(c io.Closer) bool {
 	return !d.ended
 }
 
-func (d *gates) drop(c io.Closer) {
+func (d *Gates) drop(c io.Closer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.open, c)
 	_ = c.Close() // what was carried has arrived, or its reader is gone
 }
 
-// close ends all connections and returns when nothing is carried any more.
-func (d *gates) close() {
+// Close ends all connections and returns when nothing is carried any more.
+func (d *Gates) Close() {
 	d.mu.Lock()
 	d.ended = true
 	for c := range d.open {

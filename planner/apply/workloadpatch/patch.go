@@ -1,15 +1,12 @@
-package apply
+// Package workloadpatch says what to write to the workload so that it is as a step wants it, and nothing else of it.
+package workloadpatch
 
 import (
-	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,15 +21,15 @@ import (
 // restartedAtAnnotation is what `kubectl rollout restart` writes into a pod template.
 const restartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// op is an operation of a JSON patch (RFC 6902).
-type op struct {
+// Op is an operation of a JSON patch (RFC 6902).
+type Op struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// controller is the part of a StatefulSet or Deployment that a step touches.
-type controller struct {
+// Workload is the part of a StatefulSet or Deployment that a step touches.
+type Workload struct {
 	metav1.ObjectMeta
 	Replicas *int32
 	Template corev1.PodTemplateSpec
@@ -40,12 +37,12 @@ type controller struct {
 	Status   any
 }
 
-// workloadOps are the operations that bring the workload to the step, in place and in the env's own order; none where
+// Ops are the operations that bring the workload to the step, in place and in the env's own order; none where
 // it is there already. They hold for the very spec that was read: its generation is tested first.
-func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, error) {
-	var ops []op
+func (w Workload) Ops(container string, s diff.PatchWorkload) ([]Op, error) {
+	var ops []Op
 	if s.Replicas != nil && (w.Replicas == nil || int(*w.Replicas) != *s.Replicas) {
-		ops = append(ops, op{"add", "/spec/replicas", *s.Replicas})
+		ops = append(ops, Op{"add", "/spec/replicas", *s.Replicas})
 	}
 	sized := len(s.Resources.Requests)+len(s.Resources.Limits) > 0
 	if s.ControllerReplicas != nil || sized {
@@ -65,15 +62,15 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 		return nil, nil
 	}
 	if few := patchable.FewManagers(w.ManagedFields); few != nil {
-		ops = append(ops, op{"replace", "/metadata/managedFields", few})
+		ops = append(ops, Op{"replace", "/metadata/managedFields", few})
 	}
 	ops = append(ops, mendedTimes(w)...)
-	return append([]op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
+	return append([]Op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
 }
 
-// workloadPatch is the strategic merge patch that does the same, for a workload that holds what is no text: a JSON patch would change that, too,
+// Merge is the strategic merge patch that does the same, for a workload that holds what is no text: a JSON patch would change that, too,
 // which is not the planner's to do. Several entries of the env become one.
-func workloadPatch(w controller, container string, s diff.PatchWorkload) map[string]any {
+func (w Workload) Merge(container string, s diff.PatchWorkload) map[string]any {
 	meta := map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion}
 	if few := patchable.FewManagers(w.ManagedFields); few != nil {
 		meta["managedFields"] = few
@@ -121,7 +118,7 @@ func envPatch(stands []corev1.EnvVar, value string) []map[string]any {
 }
 
 // containerOps are those of the container at a place.
-func containerOps(c corev1.Container, index int, s diff.PatchWorkload) (ops []op) {
+func containerOps(c corev1.Container, index int, s diff.PatchWorkload) (ops []Op) {
 	path := "/spec/template/spec/containers/" + strconv.Itoa(index)
 	if s.ControllerReplicas != nil {
 		ops = append(ops, envOps(c, path+"/env", strconv.Itoa(*s.ControllerReplicas))...)
@@ -131,10 +128,10 @@ func containerOps(c corev1.Container, index int, s diff.PatchWorkload) (ops []op
 
 // mendedTimes take out what holds a time that JSON does not have, in the status, which no such patch changes, and in what nobody needs of
 // the template's metadata: the API server stores it for whoever brings it, and reads no patch of what has it.
-func mendedTimes(w controller) []op {
-	var ops []op
+func mendedTimes(w Workload) []Op {
+	var ops []Op
 	if patchable.HoldsBeyondJSON(w.Status) {
-		ops = append(ops, op{"add", "/status", struct{}{}})
+		ops = append(ops, Op{"add", "/status", struct{}{}})
 	}
 	m := &w.Template.ObjectMeta
 	for _, field := range []struct {
@@ -142,7 +139,7 @@ func mendedTimes(w controller) []op {
 		part any
 	}{{"creationTimestamp", m.CreationTimestamp}, {"deletionTimestamp", m.DeletionTimestamp}, {"managedFields", m.ManagedFields}} {
 		if patchable.HoldsBeyondJSON(field.part) {
-			ops = append(ops, op{"add", "/spec/template/metadata/" + field.name, nil})
+			ops = append(ops, Op{"add", "/spec/template/metadata/" + field.name, nil})
 		}
 	}
 	return ops
@@ -150,29 +147,29 @@ func mendedTimes(w controller) []op {
 
 // resourceOps write what a container is to ask for, and leave what else it asks for. The API server writes resources
 // whether or not there are any.
-func resourceOps(c corev1.Container, path string, want plan.Resources) []op {
-	var ops []op
+func resourceOps(c corev1.Container, path string, want plan.Resources) []Op {
+	var ops []Op
 	for _, section := range []struct {
 		name   string
 		stands corev1.ResourceList
 		values map[string]string
 	}{{"limits", c.Resources.Limits, want.Limits}, {"requests", c.Resources.Requests, want.Requests}} {
-		lacks := unlike(section.stands, section.values)
+		lacks := Unlike(section.stands, section.values)
 		switch {
 		case len(lacks) == 0:
 		case len(section.stands) == 0:
-			ops = append(ops, op{"add", path + "/" + section.name, lacks})
+			ops = append(ops, Op{"add", path + "/" + section.name, lacks})
 		default:
 			for _, name := range slices.Sorted(maps.Keys(lacks)) {
-				ops = append(ops, op{"add", path + "/" + section.name + "/" + pointer(name), lacks[name]})
+				ops = append(ops, Op{"add", path + "/" + section.name + "/" + patchable.Pointer(name), lacks[name]})
 			}
 		}
 	}
 	return ops
 }
 
-// unlike is what of these quantities stands otherwise, or not at all.
-func unlike(stands corev1.ResourceList, want map[string]string) map[string]string {
+// Unlike is what of these quantities stands otherwise, or not at all.
+func Unlike(stands corev1.ResourceList, want map[string]string) map[string]string {
 	lacks := map[string]string{}
 	for name, text := range want {
 		has, there := stands[corev1.ResourceName(name)]
@@ -184,14 +181,11 @@ func unlike(stands corev1.ResourceList, want map[string]string) map[string]strin
 	return lacks
 }
 
-// pointer writes a key into a JSON pointer (RFC 6901).
-func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
-
 // envOps write the value into the entries that are there. A second entry of the name would break server-side apply
 // (argo-helm#3732), and so would a new order.
-func envOps(c corev1.Container, path, value string) []op {
+func envOps(c corev1.Container, path, value string) []Op {
 	entry := map[string]string{"name": plan.EnvReplicas, "value": value}
-	var ops []op
+	var ops []Op
 	found := false
 	for i, e := range c.Env {
 		if e.Name != plan.EnvReplicas {
@@ -199,77 +193,21 @@ func envOps(c corev1.Container, path, value string) []op {
 		}
 		found = true
 		if e.ValueFrom != nil || e.Value != value {
-			ops = append(ops, op{"replace", path + "/" + strconv.Itoa(i), entry})
+			ops = append(ops, Op{"replace", path + "/" + strconv.Itoa(i), entry})
 		}
 	}
 	switch {
 	case found:
 		return ops
 	case len(c.Env) == 0:
-		return []op{{"add", path, []map[string]string{entry}}}
+		return []Op{{"add", path, []map[string]string{entry}}}
 	}
-	return []op{{"add", path + "/-", entry}}
+	return []Op{{"add", path + "/-", entry}}
 }
 
-func annotationOp(annotations map[string]string, restartedAt string) op {
+func annotationOp(annotations map[string]string, restartedAt string) Op {
 	if len(annotations) == 0 {
-		return op{"add", "/spec/template/metadata/annotations", map[string]string{restartedAtAnnotation: restartedAt}}
+		return Op{"add", "/spec/template/metadata/annotations", map[string]string{restartedAtAnnotation: restartedAt}}
 	}
-	return op{"add", "/spec/template/metadata/annotations/" + strings.ReplaceAll(restartedAtAnnotation, "/", "~1"), restartedAt}
-}
-
-// shardPatch is the merge patch of data.shard alone, for a Secret of those metadata.
-func shardPatch(precondition map[string]any, shard int) ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"metadata": precondition,
-		"data":     map[string]string{plan.ShardKey: base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(shard)))},
-	})
-}
-
-// mayWrite says why a Secret that was read just now must not be written; an empty reason says that it may.
-func mayWrite(s metav1.ObjectMeta, immutable bool) string {
-	switch {
-	case s.DeletionTimestamp != nil:
-		return "it is being deleted"
-	case s.Labels[plan.SecretTypeLabel] != plan.SecretTypeCluster:
-		return "it is no cluster Secret of Argo CD any more"
-	case s.Annotations[plan.AnnotationUnmanaged] == "true":
-		return "it is annotated as unmanaged"
-	case immutable:
-		return "it is immutable"
-	}
-	return ""
-}
-
-// shardManager is the field manager, other than ballast's, that wrote data.shard last; empty where nobody is known. Who
-// takes a field away owns nothing of it afterwards: where nobody else has the shard, it is the last writer of the data
-// around it.
-func shardManager(entries []metav1.ManagedFieldsEntry) string {
-	type writer struct {
-		name string
-		at   time.Time
-	}
-	var ofShard, ofData writer
-	for _, e := range entries {
-		if e.Manager == FieldManager || e.FieldsV1 == nil {
-			continue
-		}
-		var fields struct {
-			Data map[string]json.RawMessage `json:"f:data"`
-		}
-		if json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil || fields.Data == nil {
-			continue
-		}
-		w, last := writer{name: e.Manager}, &ofData
-		if e.Time != nil {
-			w.at = e.Time.Time
-		}
-		if fields.Data["f:"+plan.ShardKey] != nil {
-			last = &ofShard
-		}
-		if last.name == "" || w.at.After(last.at) {
-			*last = w
-		}
-	}
-	return cmp.Or(ofShard.name, ofData.name)
+	return Op{"add", "/spec/template/metadata/annotations/" + patchable.Pointer(restartedAtAnnotation), restartedAt}
 }

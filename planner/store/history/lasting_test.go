@@ -1,4 +1,4 @@
-package store
+package history
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"ballast/planner/plan/configmap"
 )
 
 // decided is a plan of that time, at rest, for the clusters named.
@@ -40,11 +42,11 @@ func TestTenQuickChangesLeaveAPlanToGoBackTo(t *testing.T) {
 		"quick ones a day ago, a pause, and more": {[]change{{2, 3 * time.Hour}, {6, time.Second}, {1, 25 * time.Hour}, {9, time.Second}}, []int64{18, 17, 16, 15, 14, 13, 12, 11, 10, 9}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, now, revision := History{}, at, int64(0)
+			h, now, revision := Content{}, at, int64(0)
 			for _, c := range test.changes {
 				for range c.times {
 					revision++
-					h = h.WithPlan(snapshot(t, decided(t, revision, now, fmt.Sprint("c", revision%2), fmt.Sprint("d", revision))))
+					h = h.With(decided(t, revision, now, fmt.Sprint("c", revision%2), fmt.Sprint("d", revision)))
 					now = now.Add(c.every)
 				}
 			}
@@ -63,7 +65,7 @@ func TestAPlanThatLastedIsKept(t *testing.T) {
 			cluster string
 			since   time.Time
 		}
-		h, now, last, rest := History{}, at, state{}, state{}
+		h, now, last, rest := Content{}, at, state{}, state{}
 		var lasted []state // at rest, for an hour or longer, oldest first
 		for revision := int64(1); revision <= 25; revision++ {
 			cluster := fmt.Sprint("c", rapid.IntRange(0, 30).Draw(rt, "cluster"))
@@ -87,10 +89,10 @@ func TestAPlanThatLastedIsKept(t *testing.T) {
 				h.Asked = h.Plans[rapid.IntRange(3, n-1).Draw(rt, "asked")].Revision
 			}
 			before := h
-			h = h.WithPlan(snapshot(t, r))
+			h = h.With(r)
 			switch rapid.IntRange(0, 5).Draw(rt, "leader") {
 			case 0: // another one reads it
-				h, _ = decodeHistory(first(encodeHistory(h)))
+				h, _ = Decode(first(h.Encode()))
 			case 1: // the other wrote meanwhile, without the newest
 				h = h.Over(before)
 			}
@@ -104,7 +106,7 @@ func TestAPlanThatLastedIsKept(t *testing.T) {
 }
 
 // holds compares with those that lasted: the last one is kept, and one that is a day old where there is one.
-func holds[S any](t *rapid.T, h History, now time.Time, lasted []S, of func(S) (string, time.Time)) {
+func holds[S any](t *rapid.T, h Content, now time.Time, lasted []S, of func(S) (string, time.Time)) {
 	t.Helper()
 	if len(lasted) == 0 {
 		return
@@ -134,7 +136,7 @@ func first[A, B any](a A, _ B, err error) A {
 // TestAFullHistoryKeepsThePlanOfAnHourAgo, as long as anything is in it that the planner works out again by itself, or that takes
 // its room for nothing.
 func TestAFullHistoryKeepsThePlanOfAnHourAgo(t *testing.T) {
-	h := History{Anew: []string{"votes", "lastgood"}}
+	h := Content{Anew: []string{"votes", "lastgood"}}
 	large := func(revision int64, when time.Time, kib int) {
 		r := decided(t, revision, when, fmt.Sprint("c", revision))
 		r.Text += "# " + fmt.Sprintf("%x", noise(kib<<10))
@@ -173,10 +175,10 @@ func TestAFullHistoryKeepsThePlanOfAnHourAgo(t *testing.T) {
 func TestAHistoryHoldsItsBound(t *testing.T) {
 	zeros := strings.Repeat("0", 1<<20)
 	rapid.Check(t, func(rt *rapid.T) {
-		h, data := History{Anew: []string{"votes", "lastgood"}, Parts: map[string][]byte{}}, map[string][]byte{}
+		h, data := Content{Anew: []string{"votes", "lastgood"}, Parts: map[string][]byte{}}, map[string][]byte{}
 		now := at
 		for revision := range rapid.Int64Range(1, 14).Draw(rt, "plans") {
-			r := Record{Revision: revision + 1, Text: zeros[:rapid.IntRange(0, 240<<10).Draw(rt, "plan")], Meta: Meta{DecidedAt: now}}
+			r := Record{Revision: revision + 1, Text: zeros[:rapid.IntRange(0, 240<<10).Draw(rt, "plan")], Meta: configmap.Meta{DecidedAt: now}}
 			h.Plans = h.kept(append(slices.Clone(h.Plans), r))
 			now = now.Add(rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Hour, 30 * time.Hour}).Draw(rt, "later"))
 		}

@@ -1,4 +1,4 @@
-package store
+package history
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"ballast/planner/gz"
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
+	"ballast/planner/plan/configmap"
 )
 
 var at = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -41,12 +42,12 @@ func record(t testing.TB, revision int64, clusters ...string) Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Record{Revision: revision, Text: text, Meta: Meta{DecidedAt: at, DecidedBy: "planner-0", Reason: "moves 1 of 2 clusters"}}
+	return Record{Revision: revision, Text: text, Meta: configmap.Meta{DecidedAt: at, DecidedBy: "planner-0", Reason: "moves 1 of 2 clusters"}}
 }
 
-func encoded(t testing.TB, h History) (map[string][]byte, Dropped) {
+func encoded(t testing.TB, h Content) (map[string][]byte, Dropped) {
 	t.Helper()
-	data, dropped, err := encodeHistory(h)
+	data, dropped, err := h.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,18 +55,18 @@ func encoded(t testing.TB, h History) (map[string][]byte, Dropped) {
 }
 
 func TestAHistoryComesBackAsItWasWrittenInTheSameBytes(t *testing.T) {
-	h := History{Plans: []Record{record(t, 12, "a", "b"), record(t, 9, "a")}, Parts: map[string][]byte{"votes": {1, 2, 3}, "next-version.gz": []byte("kept")}}
+	h := Content{Plans: []Record{record(t, 12, "a", "b"), record(t, 9, "a")}, Parts: map[string][]byte{"votes": {1, 2, 3}, "next-version.gz": []byte("kept")}}
 	data, dropped := encoded(t, h)
 	again, _ := encoded(t, h)
-	got, problems := decodeHistory(data)
+	got, problems := Decode(data)
 	h.floor = 12
-	if diff := cmp.Diff(data, again) + cmp.Diff(Dropped{}, dropped) + cmp.Diff([]string(nil), problems) + cmp.Diff(h, got, cmp.AllowUnexported(History{})); diff != "" {
+	if diff := cmp.Diff(data, again) + cmp.Diff(Dropped{}, dropped) + cmp.Diff([]string(nil), problems) + cmp.Diff(h, got, cmp.AllowUnexported(Content{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestWhatIsBrokenTakesNothingElseWithIt(t *testing.T) {
-	data, _ := encoded(t, History{Plans: []Record{record(t, 4, "a"), record(t, 3, "a"), record(t, 2, "a"), record(t, 1, "a")}, Parts: map[string][]byte{"votes": {1}}})
+	data, _ := encoded(t, Content{Plans: []Record{record(t, 4, "a"), record(t, 3, "a"), record(t, 2, "a"), record(t, 1, "a")}, Parts: map[string][]byte{"votes": {1}}})
 	bomb, err := gz.Pack(bytes.Repeat([]byte(" "), maxRecord+1))
 	if err != nil {
 		t.Fatal(err)
@@ -76,12 +77,12 @@ func TestWhatIsBrokenTakesNothingElseWithIt(t *testing.T) {
 	}
 	data[planKey(4)], data[planKey(3)], data[planKey(2)] = []byte("this was never compressed"), bomb, other
 	data["plan.007.json.gz"] = []byte("a key that no plan has is a part's")
-	got, problems := decodeHistory(data)
-	want := History{Plans: []Record{record(t, 1, "a")}, Parts: map[string][]byte{"votes": {1}, "plan.007.json.gz": []byte("a key that no plan has is a part's")}, floor: 4}
+	got, problems := Decode(data)
+	want := Content{Plans: []Record{record(t, 1, "a")}, Parts: map[string][]byte{"votes": {1}, "plan.007.json.gz": []byte("a key that no plan has is a part's")}, floor: 4}
 	wantProblems := []string{
 		"plan revision 4: unpacking: gzip: invalid header", "plan revision 3: unpacking: it is larger than 2 MiB", "plan revision 2: it is another revision's",
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(History{})) + cmp.Diff(wantProblems, problems); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Content{})) + cmp.Diff(wantProblems, problems); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if floor := got.Floor(); floor != 4 {
@@ -96,7 +97,7 @@ func TestAFewBytesDoNotBecomeManyInMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, problems := decodeHistory(map[string][]byte{planKey(1): bomb})
+	_, problems := Decode(map[string][]byte{planKey(1): bomb})
 	runtime.ReadMemStats(&after)
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 24<<20 {
 		t.Errorf("%d bytes took %d MiB to be refused", len(bomb), allocated>>20)
@@ -108,7 +109,7 @@ func TestAFewBytesDoNotBecomeManyInMemory(t *testing.T) {
 
 func TestAPartMayNotPassForAPlan(t *testing.T) {
 	for _, name := range []string{planKey(3), "", "a/b"} {
-		if _, _, err := encodeHistory(History{Parts: map[string][]byte{name: {1}}}); err == nil {
+		if _, _, err := (Content{Parts: map[string][]byte{name: {1}}}).Encode(); err == nil {
 			t.Errorf("part %q was taken", name)
 		}
 	}
@@ -141,7 +142,7 @@ func TestWhatDoesNotFitGoesOldestFirst(t *testing.T) {
 		"and the newest plan stays": {map[string][]byte{"votes": noise(855 << 10)}, Dropped{Plans: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, dropped := encoded(t, History{Plans: plans, Parts: test.parts})
+			data, dropped := encoded(t, Content{Plans: plans, Parts: test.parts})
 			if diff := cmp.Diff(test.want, dropped, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("dropped (-want +got):\n%s", diff)
 			}
@@ -182,10 +183,10 @@ func TestTheLastPlanIsTheNewestThatCanBeRead(t *testing.T) {
 	broken.Text = strings.Replace(broken.Text, "kind: Plan", "kind: Plane", 1)
 	want := newPlan("b")
 	want.Revision = 2
-	if diff := cmp.Diff(&want, History{Plans: []Record{broken, record(t, 2, "b"), record(t, 1, "a")}}.LastPlan()); diff != "" {
+	if diff := cmp.Diff(&want, Content{Plans: []Record{broken, record(t, 2, "b"), record(t, 1, "a")}}.LastPlan()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := (History{Plans: []Record{broken}}).LastPlan(); got != nil {
+	if got := (Content{Plans: []Record{broken}}).LastPlan(); got != nil {
 		t.Errorf("got %+v of a history without a plan that can be read", got)
 	}
 }
@@ -195,7 +196,7 @@ func TestTheHistoryKeepsTheLastTenPlans(t *testing.T) {
 	for _, revision := range []int64{3, 1, 7, 2, 9, 4, 11, 5, 6, 8, 10} {
 		plans = append(plans, Record{Revision: revision, Text: "old"})
 	}
-	got := History{}.kept(append(plans, Record{Revision: 7, Text: "new"}))
+	got := Content{}.kept(append(plans, Record{Revision: 7, Text: "new"}))
 	var want []Record
 	for revision := int64(11); revision >= 2; revision-- {
 		want = append(want, Record{Revision: revision, Text: "old"})
@@ -207,7 +208,7 @@ func TestTheHistoryKeepsTheLastTenPlans(t *testing.T) {
 }
 
 func FuzzDecodeHistory(f *testing.F) {
-	data, _, err := encodeHistory(History{Plans: []Record{record(f, 7, "a")}})
+	data, _, err := Content{Plans: []Record{record(f, 7, "a")}}.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func FuzzDecodeHistory(f *testing.F) {
 	f.Add("plan.-1.json.gz", []byte{})
 	f.Add("votes", []byte("{}"))
 	f.Fuzz(func(t *testing.T, key string, content []byte) {
-		h, problems := decodeHistory(map[string][]byte{key: content})
+		h, problems := Decode(map[string][]byte{key: content})
 		if len(h.Plans)+len(h.Parts)+len(problems) != 1 {
 			t.Fatalf("one key became %d plans, %d parts and %d problems", len(h.Plans), len(h.Parts), len(problems))
 		}
@@ -231,27 +232,27 @@ func FuzzDecodeHistory(f *testing.F) {
 			if len(r.Text) > maxRecord || planKey(r.Revision) != key {
 				t.Fatalf("key %q became a plan of revision %d with %d bytes", key, r.Revision, len(r.Text))
 			}
-			again, _, err := encodeHistory(h)
+			again, _, err := h.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if back, _ := decodeHistory(again); !cmp.Equal(h, back, cmp.AllowUnexported(History{})) {
-				t.Fatalf("a history changed by being written: %s", cmp.Diff(h, back, cmp.AllowUnexported(History{})))
+			if back, _ := Decode(again); !cmp.Equal(h, back, cmp.AllowUnexported(Content{})) {
+				t.Fatalf("a history changed by being written: %s", cmp.Diff(h, back, cmp.AllowUnexported(Content{})))
 			}
 		}
 	})
 }
 
 func TestPlansOfARolloutDoNotPushOutThoseThatOneCanGoBackTo(t *testing.T) {
-	var h History
+	var h Content
 	for revision := int64(1); revision <= 30; revision++ {
 		r := record(t, revision, fmt.Sprintf("c%d", revision))
 		if revision%3 != 0 {
 			r = underWay(t, revision)
 		}
-		h.Plans = History{}.kept(append(slices.Clone(h.Plans), r))
+		h.Plans = Content{}.kept(append(slices.Clone(h.Plans), r))
 	}
-	h.Plans = History{}.kept(append(slices.Clone(h.Plans), underWay(t, 31)))
+	h.Plans = Content{}.kept(append(slices.Clone(h.Plans), underWay(t, 31)))
 	var got []int64
 	for _, r := range h.Plans {
 		got = append(got, r.Revision)

@@ -1,4 +1,4 @@
-package store
+package history
 
 import (
 	"cmp"
@@ -19,16 +19,16 @@ import (
 // maxRecord bounds what a plan's record unpacks to: a plan of 900 KiB whose every line break is escaped.
 const maxRecord = 2 << 20
 
-// encodeHistory writes the history as binary data of a ConfigMap. The same history gives the same bytes.
-func encodeHistory(h History) (map[string][]byte, Dropped, error) {
-	data := make(map[string][]byte, len(h.Plans)+len(h.Parts))
-	for key, part := range h.Parts {
+// Encode writes it as binary data of a ConfigMap. The same history gives the same bytes.
+func (c Content) Encode() (map[string][]byte, Dropped, error) {
+	data := make(map[string][]byte, len(c.Plans)+len(c.Parts))
+	for key, part := range c.Parts {
 		if _, isPlan := planRevision(key); isPlan || len(validation.IsConfigMapKey(key)) > 0 {
 			return nil, Dropped{}, fmt.Errorf("packing part %q of the history: no part may have that name", key)
 		}
 		data[key] = part
 	}
-	for _, r := range h.Plans {
+	for _, r := range c.Plans {
 		content, err := json.Marshal(r)
 		if err != nil {
 			return nil, Dropped{}, fmt.Errorf("packing plan revision %d: %w", r.Revision, err)
@@ -37,19 +37,19 @@ func encodeHistory(h History) (map[string][]byte, Dropped, error) {
 			return nil, Dropped{}, err
 		}
 	}
-	return data, fit(h, data), nil
+	return data, fit(c, data), nil
 }
 
 // fit takes out what has no room, in the order of leaving, until the rest has; then it puts back, from the last one on,
 // what has room all the same: a part of 400 KiB must not take a plan of four along. The newest plan stays: it fits its
 // own ConfigMap.
-func fit(h History, data map[string][]byte) Dropped {
+func fit(c Content, data map[string][]byte) Dropped {
 	total := 0
 	for key, content := range data {
 		total += len(key) + len(content)
 	}
 	var out []string
-	for _, key := range h.leaving() {
+	for _, key := range c.leaving() {
 		if total > maxHistory {
 			total -= len(key) + len(data[key])
 			out = append(out, key)
@@ -76,12 +76,12 @@ func fit(h History, data map[string][]byte) Dropped {
 // leaving are the keys in the order in which they go from a history that is full: plans that newer ones push out from
 // the oldest on, what the planner works out again by itself, the plans that stay and at last the one that a person
 // asked for, and the other parts. Of the last three kinds the largest goes first: one that is small makes no room.
-func (h History) leaving() []string {
-	plans := slices.Clone(h.Plans[min(1, len(h.Plans)):])
-	stay := h.staying(h.Plans)
+func (c Content) leaving() []string {
+	plans := slices.Clone(c.Plans[min(1, len(c.Plans)):])
+	stay := c.staying(c.Plans)
 	rank := func(r Record) int {
 		switch {
-		case r.Revision == h.Asked:
+		case r.Revision == c.Asked:
 			return 2
 		case slices.Contains(stay, r.Revision):
 			return 1
@@ -103,11 +103,11 @@ func (h History) leaving() []string {
 			pushed = append(pushed, planKey(r.Revision))
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(h.Parts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(h.Parts[b]), len(h.Parts[a])), cmp.Compare(a, b))
+	names := slices.SortedFunc(maps.Keys(c.Parts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(c.Parts[b]), len(c.Parts[a])), cmp.Compare(a, b))
 	})
 	for _, name := range names {
-		if slices.Contains(h.Anew, name) {
+		if slices.Contains(c.Anew, name) {
 			anew = append(anew, name)
 		} else {
 			others = append(others, name)
@@ -116,10 +116,10 @@ func (h History) leaving() []string {
 	return slices.Concat(pushed, anew, staying, others)
 }
 
-// decodeHistory reads what encodeHistory wrote. It never fails as a whole: what cannot be read is named. Of plans only
+// Decode reads what Encode wrote. It never fails as a whole: what cannot be read is named. Of plans only
 // the newest ten are unpacked at all.
-func decodeHistory(data map[string][]byte) (History, []string) {
-	var h History
+func Decode(data map[string][]byte) (Content, []string) {
+	var c Content
 	var problems []string
 	var revisions []int64
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -127,14 +127,14 @@ func decodeHistory(data map[string][]byte) (History, []string) {
 			revisions = append(revisions, revision)
 			continue
 		}
-		if h.Parts == nil {
-			h.Parts = map[string][]byte{}
+		if c.Parts == nil {
+			c.Parts = map[string][]byte{}
 		}
-		h.Parts[key] = data[key]
+		c.Parts[key] = data[key]
 	}
 	slices.SortFunc(revisions, func(a, b int64) int { return cmp.Compare(b, a) })
 	if len(revisions) > 0 {
-		h.floor = revisions[0]
+		c.floor = revisions[0]
 	}
 	for _, revision := range revisions[:min(len(revisions), keptPlans)] {
 		r, err := unpackRecord(data[planKey(revision)], revision)
@@ -142,9 +142,9 @@ func decodeHistory(data map[string][]byte) (History, []string) {
 			problems = append(problems, fmt.Sprintf("plan revision %d: %v", revision, err))
 			continue
 		}
-		h.Plans = append(h.Plans, r)
+		c.Plans = append(c.Plans, r)
 	}
-	return h, problems
+	return c, problems
 }
 
 func unpackRecord(packed []byte, revision int64) (Record, error) {

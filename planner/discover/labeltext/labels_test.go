@@ -1,4 +1,4 @@
-package discover
+package labeltext
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ func FuzzLabels(f *testing.F) {
 	f.Add("a", "b,c=d", "a", "x")
 	f.Fuzz(func(t *testing.T, key, value, other, text string) {
 		all := map[string]string{key: value, other: text}
-		l := LabelsOf(all, []string{key})
+		l := Of(all, []string{key})
 		for k, v := range l.Set() {
 			if k != key || v != all[key] {
 				t.Fatalf("%q has %q=%q, which nobody asked for", l, k, v)

@@ -1,4 +1,4 @@
-package store
+package history
 
 import (
 	"fmt"
@@ -6,22 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-
-	"ballast/planner/plan"
-	"ballast/planner/plan/codec"
-	"ballast/planner/plan/configmap"
 )
-
-// snapshot is the plan ConfigMap with a plan as record has it.
-func snapshot(t *testing.T, r Record) Snapshot {
-	t.Helper()
-	p, err := codec.Decode(r.Text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Snapshot{Document: configmap.Document{Plan: &p}, Meta: r.Meta, object: &corev1.ConfigMap{Data: map[string]string{plan.KeyPlan: r.Text}}}
-}
 
 func revisions(plans []Record) []int64 {
 	var list []int64
@@ -34,17 +19,17 @@ func revisions(plans []Record) []int64 {
 // TestThePlanThatAPersonAskedForStays however many plans the way back takes, also where the history is full or somebody else
 // wrote it meanwhile.
 func TestThePlanThatAPersonAskedForStays(t *testing.T) {
-	h := History{Asked: 2}
+	h := Content{Asked: 2}
 	for revision := range int64(40) {
-		h = h.WithPlan(snapshot(t, record(t, revision+1, fmt.Sprintf("c%d", revision))))
+		h = h.With(record(t, revision+1, fmt.Sprintf("c%d", revision)))
 	}
 	want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 2}
 	if diff := cmp.Diff(want, revisions(h.Plans)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	other := History{}
+	other := Content{}
 	for revision := int64(21); revision <= 41; revision++ {
-		other = other.WithPlan(snapshot(t, record(t, revision, "other", fmt.Sprintf("c%d", revision))))
+		other = other.With(record(t, revision, "other", fmt.Sprintf("c%d", revision)))
 	}
 	over := h.Over(other)
 	if diff := cmp.Diff([]int64{41, 40, 39, 38, 37, 36, 35, 34, 33, 2}, revisions(over.Plans)); diff != "" || over.Asked != 2 {
@@ -56,15 +41,15 @@ func TestThePlanThatAPersonAskedForStays(t *testing.T) {
 		t.Errorf("of a full history %v are dropped, want some from 32 on", dropped.Plans)
 	}
 	h.Asked = 0
-	if h = h.WithPlan(snapshot(t, record(t, 42, "last"))); slices.Contains(revisions(h.Plans), 2) {
+	if h = h.With(record(t, 42, "last")); slices.Contains(revisions(h.Plans), 2) {
 		t.Errorf("nobody asks for revision 2 any more: %v", revisions(h.Plans))
 	}
 }
 
 // TestAPlanThatEnforcesWhatItsPredecessorDidIsNoOtherState: a rollout that ended where it began would push out one that is.
 func TestAPlanThatEnforcesWhatItsPredecessorDidIsNoOtherState(t *testing.T) {
-	h := History{}
-	add := func(r Record) { h = h.WithPlan(snapshot(t, r)) }
+	h := Content{}
+	add := func(r Record) { h = h.With(r) }
 	add(record(t, 1, "a"))
 	add(record(t, 2, "a", "b"))
 	for revision := int64(3); revision < 33; revision += 2 {
