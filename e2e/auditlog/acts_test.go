@@ -172,6 +172,9 @@ func (s *site) takeAway(t *testing.T, c kubernetes.Interface) (want []auditlog.W
 	must(c.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "ballast-planner", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))
 	done(201, "create", "serviceaccount", "ballast-planner", nil)
 	want[len(want)-1].Subresource = "token"
+	s.putsToken(t, c)
+	done(200, "patch", "secret", "made-for-a-token", nil)
+	want[len(want)-1].User, want[len(want)-1].Account = kubernetesUser, auditlog.Account{Kind: auditlog.ControlPlane}
 	must(c.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "ballast-history", types.MergePatchType, []byte(`{"data":{"plans":"forged"}}`), metav1.PatchOptions{}))
 	done(200, "patch", "configmap", "ballast-history", nil)
 	none := metav1.ListOptions{LabelSelector: "none=such"}
@@ -198,6 +201,20 @@ func (s *site) takeAway(t *testing.T, c kubernetes.Interface) (want []auditlog.W
 	done(200, "patch", "mutatingwebhookconfiguration", name, nil)
 	done(200, "delete", "mutatingwebhookconfiguration", name, registered.MutatingWebhookConfigurations().Delete(t.Context(), name, metav1.DeleteOptions{}))
 	return want
+}
+
+const kubernetesUser = "system:kube-controller-manager"
+
+// putsToken has somebody make a Secret for a token of the planner's account, and Kubernetes put it in: the log tells of neither type nor
+// account, and of the second write who made it.
+func (s *site) putsToken(t *testing.T, c kubernetes.Interface) {
+	t.Helper()
+	must, name := s.must(t), "made-for-a-token"
+	must(c.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken,
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "ballast-planner"}}}, metav1.CreateOptions{}))
+	manager := s.client(t, s.user(t, kubernetesUser))
+	patch := []byte(`{"stringData":{"` + corev1.ServiceAccountTokenKey + `":"` + canary + `"}}`)
+	must(manager.CoreV1().Secrets(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}))
 }
 
 func policyNamed(name string) *admissionregistration.ValidatingAdmissionPolicy {

@@ -85,7 +85,7 @@ func goesBackForDays(t *testing.T, server *rest.Config) {
 
 // staysTripped: the annotation is the leader's word that it stopped, and its absence a person's that it may go on.
 func staysTripped(t *testing.T, server *rest.Config) {
-	b := newBed(t, server, plan.Enforce, lognormal(5, 24)...)
+	b := newLopsidedBed(t, server, lognormal(5, 24)...)
 	b.config.Evaluate = config.Evaluate{None: &config.None{}}
 	why := `cluster "c003" has no owner, 30s after cluster "c001" moved`
 	l := b.frozen()

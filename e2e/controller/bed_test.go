@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,6 +35,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/poll"
+	"ballast/planner/sharding"
 	"ballast/planner/sim"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -167,6 +169,41 @@ func (b *bed) addCluster(name string, load float64) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name, Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
 		Data:       map[string][]byte{"name": []byte(name), "server": []byte(server(name)), "config": []byte("{}")},
 	}))
+}
+
+// present are the replicas that Argo CD's legacy algorithm gives the clusters by their Secrets' UIDs, which the API server draws.
+func (b *bed) present() map[string]int {
+	b.Helper()
+	var secrets corev1.SecretList
+	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace), client.HasLabels{plan.SecretTypeLabel}))
+	var clusters []discover.Cluster
+	for _, s := range secrets.Items {
+		clusters = append(clusters, discover.Cluster{Shard: plan.Shard{ID: s.Name, UID: string(s.UID), Server: string(s.Data["server"])}})
+	}
+	present := map[string]int{}
+	for i, owner := range sharding.Owners(clusters, sharding.Legacy, 3, nil) {
+		present[clusters[i].Shard.ID] = owner
+	}
+	return present
+}
+
+// newLopsidedBed is a bed with something to elect, whatever UIDs were drawn: one fleet in a hundred is level by chance. The replica with
+// the most clusters has the heaviest.
+func newLopsidedBed(t *testing.T, server *rest.Config, loads ...float64) *bed {
+	t.Helper()
+	b := newBed(t, server, plan.Enforce, loads...)
+	of, has := b.present(), map[int]int{}
+	for _, replica := range of {
+		has[replica]++
+	}
+	heaviest := slices.SortedFunc(slices.Values(loads), func(x, y float64) int { return cmp.Compare(y, x) })
+	names := slices.SortedFunc(maps.Keys(of), func(x, y string) int {
+		return cmp.Or(cmp.Compare(has[of[y]], has[of[x]]), cmp.Compare(of[x], of[y]), strings.Compare(x, y))
+	})
+	for i, name := range names {
+		b.prometheus.set(sim.Server(name), heaviest[i])
+	}
+	return b
 }
 
 // start runs a loop as a leader, until the returned function ends it, and waits for its first cycle.

@@ -18,9 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/controller"
-	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/sharding"
 )
 
 // TestLoop runs every case against one real API server, each in its own namespace.
@@ -113,16 +111,10 @@ func idlesForAnHour(t *testing.T, server *rest.Config) {
 }
 
 func enforces24(t *testing.T, server *rest.Config) {
-	b := newBed(t, server, plan.Enforce, lognormal(5, 24)...)
-	var secrets corev1.SecretList
-	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace), client.HasLabels{plan.SecretTypeLabel}))
-	var clusters []discover.Cluster
-	for _, s := range secrets.Items {
-		clusters = append(clusters, discover.Cluster{Shard: plan.Shard{ID: s.Name, UID: string(s.UID), Server: string(s.Data["server"])}})
-	}
+	b := newLopsidedBed(t, server, lognormal(5, 24)...)
 	present := map[string]string{}
-	for i, owner := range sharding.Owners(clusters, sharding.Legacy, 3, nil) {
-		present[clusters[i].Shard.ID] = strconv.Itoa(owner)
+	for name, owner := range b.present() {
+		present[name] = strconv.Itoa(owner)
 	}
 	l, _ := b.start()
 	b.eventually("every Secret carries its present owner", func() bool { return cmp.Equal(present, b.shards()) })
@@ -197,7 +189,7 @@ func keepsAWriteDuringACycle(t *testing.T, server *rest.Config) {
 }
 
 func electsAgainAfterAFailedWrite(t *testing.T, server *rest.Config) {
-	b := newBed(t, server, plan.Enforce, lognormal(5, 24)...)
+	b := newLopsidedBed(t, server, lognormal(5, 24)...)
 	b.config.Evaluate.MostWanted.MinSamples = 5 // the window, of ten samples, decides
 	l, _ := b.start()
 	b.cycles(l, 8)
@@ -214,7 +206,7 @@ func electsAgainAfterAFailedWrite(t *testing.T, server *rest.Config) {
 }
 
 func goesOn(t *testing.T, server *rest.Config) {
-	b := newBed(t, server, plan.Enforce, lognormal(5, 24)...)
+	b := newLopsidedBed(t, server, lognormal(5, 24)...)
 	first, end := b.start()
 	b.cycles(first, 5) // the history is written again at the fifth minute
 	end()

@@ -31,26 +31,35 @@ func passesOverNobody(t *testing.T, w *world) {
 		return func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = text }
 	}
 	quotes := "# " + strings.Repeat("\"", people.MaxPinsBytes-10) + "\n"
+	brackets := strings.Repeat("<", plan.MaxNoteBytes-len(",1=2026-11-21T12:00:00Z")) // an entry that is no cordon leaves the others
 	nothing := func(*corev1.ConfigMap) {}
 	for name, test := range map[string]struct {
 		before, meanwhile func(*corev1.ConfigMap)
 		written           bool
 	}{
-		"nothing but noise":             {nothing, annotates("noise", "1"), true},
-		"a freeze":                      {nothing, annotates("paused", "true"), false},
-		"break-glass":                   {nothing, annotates("enforcement", "off"), false},
-		"a cordon":                      {nothing, annotates("cordon", "1=2026-11-21T12:00:00Z"), false},
-		"a cordon that is longer":       {annotates("cordon", "1=2026-11-21T12:00:00Z"), annotates("cordon", "1=2026-11-22T12:00:00Z"), false},
-		"a freeze that ends":            {annotates("paused", "true"), forgets("paused"), false},
-		"another revision to go back":   {annotates("rollback-to", "3"), annotates("rollback-to", "2"), false},
-		"the same revision":             {annotates("rollback-to", "3"), annotates("noise", "1"), true},
-		"what is accepted":              {nothing, annotates("accept-discovery", "12"), false},
-		"a pin":                         {nothing, pins("a: 1\n"), false},
-		"another pin":                   {pins("a: 1\n"), pins("a: 0\n"), false},
-		"a pin as before":               {pins("a: 1\n"), annotates("noise", "1"), true},
-		"pins that nobody reads":        {pins(strings.Repeat("\x01", 600<<10)), annotates("noise", "1"), true},
-		"pins with the most escapes":    {pins("# " + strings.Repeat("<", people.MaxPinsBytes-10) + "\na: 1\n"), annotates("noise", "1"), true},
-		"of those another":              {pins(quotes + "a: 1\n"), pins(quotes + "a: 0\n"), false},
+		"nothing but noise":              {nothing, annotates("noise", "1"), true},
+		"a freeze":                       {nothing, annotates("paused", "true"), false},
+		"break-glass":                    {nothing, annotates("enforcement", "off"), false},
+		"a cordon":                       {nothing, annotates("cordon", "1=2026-11-21T12:00:00Z"), false},
+		"a cordon that is longer":        {annotates("cordon", "1=2026-11-21T12:00:00Z"), annotates("cordon", "1=2026-11-22T12:00:00Z"), false},
+		"a freeze that ends":             {annotates("paused", "true"), forgets("paused"), false},
+		"another revision to go back":    {annotates("rollback-to", "3"), annotates("rollback-to", "2"), false},
+		"the same revision":              {annotates("rollback-to", "3"), annotates("noise", "1"), true},
+		"what is accepted":               {nothing, annotates("accept-discovery", "12"), false},
+		"a pin":                          {nothing, pins("a: 1\n"), false},
+		"another pin":                    {pins("a: 1\n"), pins("a: 0\n"), false},
+		"a pin as before":                {pins("a: 1\n"), annotates("noise", "1"), true},
+		"pins that nobody reads":         {pins(strings.Repeat("\x01", 600<<10)), annotates("noise", "1"), true},
+		"pins with the most escapes":     {pins("# " + strings.Repeat("<", people.MaxPinsBytes-10) + "\na: 1\n"), annotates("noise", "1"), true},
+		"of those another":               {pins(quotes + "a: 1\n"), pins(quotes + "a: 0\n"), false},
+		"a cordon with the most escapes": {annotates("cordon", brackets+",1=2026-11-21T12:00:00Z"), annotates("noise", "1"), true},
+		"of that another":                {annotates("cordon", brackets+",1=2026-11-21T12:00:00Z"), annotates("cordon", brackets+",1=2026-11-22T12:00:00Z"), false},
+		"all with the most escapes": {func(cm *corev1.ConfigMap) {
+			for _, name := range []string{"paused", "enforcement", "cordon", "accept-discovery", "rollback-to", "rebase", "tripped"} {
+				annotates(name, strings.Repeat("<", plan.MaxNoteBytes))(cm)
+			}
+			pins(strings.Repeat("<", people.MaxPinsBytes))(cm)
+		}, annotates("noise", "1"), true},
 		"annotations that nobody reads": {annotates("cordon", strings.Repeat("\x01", 200<<10)), annotates("noise", "1"), true},
 		"both": {func(cm *corev1.ConfigMap) {
 			annotates("cordon", strings.Repeat("\x01", 200<<10))(cm)

@@ -138,3 +138,43 @@ func TestAFailoverThatFailedLeavesThePersonsWayBackFree(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatHasNoApplicationKeepsNobodyFromGoingBack: somebody has Secrets of no use pinned to a replica that dies, and lets go of them as a
+// person asks for an earlier plan. Their failover comes after it, that of clusters with Applications before it.
+func TestWhatHasNoApplicationKeepsNobodyFromGoingBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		idle bool
+		age  time.Duration
+		want change.Cause
+	}{
+		"without Applications":        {true, 70 * time.Minute, change.Rollback},
+		"younger than an hour":        {false, 2 * time.Minute, change.Rollback},
+		"with Applications for hours": {false, 70 * time.Minute, change.Failover},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := asked(t, func(*liveWorld) {})
+			w.in.Config.Rollout.Live.MaxMovesPerWave = 100
+			w.idle = map[string]bool{}
+			own := []string{"aa0", "aa1", "aa2", "aa3", "aa4"}
+			for _, name := range own {
+				w.add(name, 0)
+				w.secret(name).Pin, w.idle[name] = "2", test.idle
+			}
+			for end := w.in.Now.Add(test.age); w.in.Now.Before(end); {
+				w.step(time.Minute)
+			}
+			w.down[2] = true
+			w.until(t, "the fleet's clusters have left replica 2", 45*time.Minute, func(outcome.Outcome) bool {
+				return slices.Equal(own, w.on(2)) && w.in.InForce.Rollout == nil
+			})
+			for _, name := range own {
+				w.secret(name).Pin = ""
+			}
+			w.asksBack()
+			out := w.step(30 * time.Second)
+			if cause := out.Memory.Changes.Cause; cause != test.want || w.in.InForce.Rollout == nil {
+				t.Errorf("the first rollout is for %q, want %s", cause, test.want)
+			}
+		})
+	}
+}

@@ -103,11 +103,11 @@ func peoples(now *corev1.ConfigMap) []operation {
 }
 
 // mostWord is as much JSON as an annotation may be that a write by content tests, and mostPins data.pins, so that the plan has room
-// beside them in the API server's 3 MiB: each that is read. Whoever brings some 100 KB of control characters, of which JSON makes six bytes
-// each, asks for nothing. Pins that are read have none; of a comment JSON makes six bytes of each "<", and the API server compares it so.
+// beside them in the API server's 3 MiB: whatever is read of either. JSON makes six bytes of a control character and of each "<", and the
+// API server compares it so. Whoever brings some 100 KB of those asks for nothing.
 const (
-	mostWord = 2 + plan.MaxNoteBytes
-	mostPins = 6 * people.MaxPinsBytes
+	mostWord = 2 + 6*plan.MaxNoteBytes
+	mostPins = 2 + 6*people.MaxPinsBytes
 )
 
 // still tests that a key has the value that it had, or none. What is no text is none of JSON's, and goes anyway; what is too much for any

@@ -89,7 +89,7 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 func (l *Log) concerned(line []byte) bool {
 	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
 	ours := has(plan.Group) || has(`"`+ownPrefix) || l.planners.among(has)
-	token := has(`"serviceaccounts"`) && has(`"token"`)
+	token := has(`"serviceaccounts"`) && has(`"token"`) || has(`"secrets"`) && has(`"`+controllerManager+`"`)
 	part := has(`"subresource"`) && (has(`"status"`) || has(`"resize"`))
 	return ours || token || part || has(`"`+verbDelete)
 }

@@ -25,7 +25,8 @@ func (e event) unasked(p planners) string {
 	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
 	case "/secrets/":
 		stamps := !own && p.named(e) // under components/fail-closed nobody asks about what comes by a planner's name
-		return when(deletes || changes && (stamps || own && !p.keep(e, keyName)), kindSecret)
+		concerns := stamps || own && !p.keep(e, keyName)
+		return when(deletes || changes && (concerns || e.putsToken()), kindSecret)
 	case "/configmaps/":
 		// The plan's are asked about; what ballast remembers and how it is configured are not.
 		return when(deletes || changes && own && !p.keep(e, planName, historyName, statusName), kindConfigMap)
@@ -51,10 +52,21 @@ func (e event) unasked(p planners) string {
 	return ""
 }
 
-// makesToken reports whether somebody has a token of a planner's account made, who is not the kubelet that its pods get theirs from.
+// makesToken reports whether somebody has a token of a planner's, or another of ballast's accounts made, who is not the kubelet that its
+// pods get theirs from.
 func (e event) makesToken(p planners) bool {
 	kubelet := e.ImpersonatedUser == nil && strings.HasPrefix(e.User.Username, "system:node:")
-	return !kubelet && p.are("system:serviceaccount:"+e.ObjectRef.Namespace+":"+e.ObjectRef.Name, e.ObjectRef.Namespace)
+	ours := isOwn(e.ObjectRef.Name) || p.are("system:serviceaccount:"+e.ObjectRef.Namespace+":"+e.ObjectRef.Name, e.ObjectRef.Namespace)
+	return ours && !kubelet
+}
+
+// controllerManager is who puts a ServiceAccount's token into a Secret that somebody made for it.
+const controllerManager = "system:kube-controller-manager"
+
+// putsToken reports whether Kubernetes puts a token into a Secret of type kubernetes.io/service-account-token. At level Metadata no type
+// stands in the log, nor whose account it is, and kube-controller-manager writes into no other Secrets.
+func (e event) putsToken() bool {
+	return e.ImpersonatedUser == nil && e.User.Username == controllerManager && (e.Verb == "update" || e.Verb == "patch")
 }
 
 // keepsStatus reports whether a controller of Kubernetes wrote, whose work a workload's status is. The API server lets
@@ -64,7 +76,7 @@ func (e event) keepsStatus() bool {
 		return false
 	}
 	switch e.User.Username {
-	case "system:kube-controller-manager", "system:serviceaccount:kube-system:statefulset-controller",
+	case controllerManager, "system:serviceaccount:kube-system:statefulset-controller",
 		"system:serviceaccount:kube-system:deployment-controller":
 		return true
 	}

@@ -244,17 +244,13 @@ func unseen(err error) bool { return errors.Is(err, errUnseen) || apierrors.IsFo
 
 // refer is what said answers; source names the key and the ConfigMap of envFrom that have it.
 func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Container, name string) (value, source string, err error) {
-	if e := lastEntry(c, name); e != nil {
-		if e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil {
-			return "", "", errUnseen
+	for _, e := range slices.Backward(c.Env) {
+		if e.Name != name {
+			continue
 		}
-		ref := e.ValueFrom.ConfigMapKeyRef
-		data, err := secrets.ReadConfigMap(ctx, r, namespace, ref.Name)
-		value, found := data[ref.Key]
-		if required := !ptr.Deref(ref.Optional, false); err == nil && !found && required {
-			err = errUnseen // a pod that starts now does not run; those that run started with a value
+		if value, leads, err := entry(ctx, r, namespace, e); leads || err != nil {
+			return value, "", err
 		}
-		return value, "", err
 	}
 	if len(c.EnvFrom) > mostSources {
 		return "", "", errUnseen
@@ -276,6 +272,23 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 		}
 	}
 	return "", "", nil
+}
+
+// entry is what one entry gives a variable; false: it is optional and leads nowhere, and leaves what an earlier one or envFrom gave.
+func entry(ctx context.Context, r client.Reader, namespace string, e corev1.EnvVar) (value string, leads bool, err error) {
+	switch {
+	case !refers(e):
+		return e.Value, true, nil
+	case e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil:
+		return "", false, errUnseen
+	}
+	ref := e.ValueFrom.ConfigMapKeyRef
+	data, err := secrets.ReadConfigMap(ctx, r, namespace, ref.Name)
+	value, leads = data[ref.Key]
+	if required := !ptr.Deref(ref.Optional, false); err == nil && !leads && required {
+		err = errUnseen // a pod that starts now does not run; those that run started with a value
+	}
+	return value, leads, err
 }
 
 // unprefixed is the key that a source with this prefix gives a variable; false: it gives it by none.
