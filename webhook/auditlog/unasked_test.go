@@ -31,10 +31,11 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 		return map[string]any{"verb": "patch", "annotations": nil, "objectRef": o, "user": map[string]any{"username": user}}
 	}
 	written := func(namespace, name, verb, user string) map[string]any {
-		return map[string]any{"verb": verb, "annotations": nil, "objectRef": in(namespace, "", "secrets", name), "user": map[string]any{"username": user}}
+		by := map[string]any{"username": user}
+		return map[string]any{"verb": verb, "annotations": nil, "objectRef": in(namespace, "", "secrets", name), "user": by}
 	}
 	posed := written("argocd", "c", "update", "alice")
-	posed["impersonatedUser"] = map[string]any{"username": "system:kube-controller-manager"}
+	posed["impersonatedUser"] = map[string]any{"username": controllerManager}
 	for name, c := range map[string]struct {
 		known  []string
 		events []map[string]any
@@ -57,8 +58,9 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 			resized("hub", "openshift-gitops-application-controller-2", "system:serviceaccount:hub:ballast-planner"), resized("hub", "acd-7d9-x", "alice"),
 			asked("hub", "apps", "deployments", "acd", "controllers"), resized("hub", "acd-7d9-x", "alice"), resized("other", "acd-7d9-x", "alice")},
 			[]string{"pod/openshift-gitops-application-controller-2", "pod/acd-7d9-x"}},
-		"Secrets that Kubernetes puts a token into": {[]string{"argocd"}, []map[string]any{written("argocd", "a", "create", "alice"), written("argocd", "a", "update", "system:kube-controller-manager"),
-			written("other", "b", "update", "system:kube-controller-manager"), posed, written("argocd", "d", "update", "alice")}, []string{"secret/a"}},
+		"Secrets that Kubernetes puts a token into": {[]string{"argocd"}, []map[string]any{written("argocd", "a", "create", "alice"),
+			written("argocd", "a", "update", controllerManager), written("other", "b", "update", controllerManager), posed,
+			written("argocd", "d", "update", "alice")}, []string{"secret/a"}},
 		"webhook configurations": {nil, []map[string]any{registration("mutatingwebhookconfigurations", "ballast.argocd", "delete"), registration("mutatingwebhookconfigurations", "", "deletecollection")},
 			[]string{"mutatingwebhookconfiguration/ballast.argocd", "mutatingwebhookconfiguration/(all that match)"}},
 	} {
@@ -118,12 +120,14 @@ func TestTokensOfBallastsAccountsAreShown(t *testing.T) {
 	var text bytes.Buffer
 	for _, account := range []string{"my-planner", "ballast-webhook", "ballast-certs", "argocd-server"} {
 		for _, user := range []string{"alice", "system:node:a"} {
-			text.Write(append(secretWrite(t, map[string]any{"auditID": user + account, "verb": "create", "annotations": nil, "user": map[string]any{"username": user},
-				"objectRef": object("", "serviceaccounts", "token", account)}), '\n'))
+			by, of := map[string]any{"username": user}, object("", "serviceaccounts", "token", account)
+			line := secretWrite(t, map[string]any{"auditID": user + account, "verb": "create", "annotations": nil, "user": by, "objectRef": of})
+			text.Write(append(line, '\n'))
 		}
 	}
 	var got []string
-	err := NewLog(Options{Namespaces: []string{"argocd"}, Planners: []string{"system:serviceaccount:argocd:my-planner"}}).Read("a", &text, func(w Write) error {
+	planners := []string{"system:serviceaccount:argocd:my-planner"}
+	err := NewLog(Options{Namespaces: []string{"argocd"}, Planners: planners}).Read("a", &text, func(w Write) error {
 		got = append(got, w.User+" "+w.Kind+"/"+w.Name)
 		return nil
 	})
