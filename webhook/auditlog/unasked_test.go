@@ -136,3 +136,48 @@ func TestTokensOfBallastsAccountsAreShown(t *testing.T) {
 		t.Errorf("%v shown (-want +got):\n%s", err, diff)
 	}
 }
+
+// TestAStatusThatOthersWriteIsShown: whoever writes a workload's status may opt it out, and no webhook is asked.
+func TestAStatusThatOthersWriteIsShown(t *testing.T) {
+	const workload, controller = "argocd-application-controller", "system:serviceaccount:kube-system:statefulset-controller"
+	for name, c := range map[string]struct {
+		verb, resource, name, user, as string
+		want                           []string
+	}{
+		"a person":                        {"patch", "statefulsets", workload, "eve", "", []string{"eve patch status statefulset/" + workload + " NotAsked"}},
+		"of a Deployment":                 {"update", "deployments", workload, "eve", "", []string{"eve update status deployment/" + workload + " NotAsked"}},
+		"its controller":                  {"update", "statefulsets", workload, controller, "", nil},
+		"a Deployment's":                  {"update", "deployments", workload, "system:serviceaccount:kube-system:deployment-controller", "", nil},
+		"all controllers in one":          {"update", "statefulsets", workload, "system:kube-controller-manager", "", nil},
+		"one of that name elsewhere":      {"patch", "statefulsets", workload, "system:serviceaccount:eve:statefulset-controller", "", []string{"system:serviceaccount:eve:statefulset-controller patch status statefulset/" + workload + " NotAsked"}},
+		"who impersonates the controller": {"patch", "statefulsets", workload, "eve", controller, []string{controller + " patch status statefulset/" + workload + " NotAsked"}},
+		"as the controller":               {"patch", "statefulsets", workload, controller, "eve", []string{"eve patch status statefulset/" + workload + " NotAsked"}},
+		"who reads it":                    {"get", "statefulsets", workload, "eve", "", nil},
+		"another's":                       {"patch", "statefulsets", "redis", "eve", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := map[string]any{"verb": c.verb, "annotations": nil, "user": map[string]any{"username": c.user}, "objectRef": object("apps", c.resource, "status", c.name)}
+			if c.as != "" {
+				e["impersonatedUser"] = map[string]any{"username": c.as}
+			}
+			var got []string
+			err := NewLog(Options{}).Read("a", bytes.NewReader(append(secretWrite(t, e), '\n')), func(w Write) error {
+				got = append(got, fmt.Sprintf("%s %s %s %s", w.User, w.Action(), w.Object(), w.Reason))
+				return nil
+			})
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("%v shown (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestWhereBallastIsAtWorkIsBounded(t *testing.T) {
+	var s sites
+	for i := range 10 * maxSites {
+		s.learn(Write{Namespace: fmt.Sprint(i), Kind: kindConfigMap, Name: "a"})
+	}
+	if len(s.namespaces) != maxSites || len(s.objects) != maxSites {
+		t.Errorf("%d namespaces and %d objects are remembered, want %d", len(s.namespaces), len(s.objects), maxSites)
+	}
+}
