@@ -210,8 +210,9 @@ const kubernetesUser = "system:kube-controller-manager"
 func (s *site) putsToken(t *testing.T, c kubernetes.Interface) {
 	t.Helper()
 	must, name := s.must(t), "made-for-a-token"
-	must(c.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken,
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "ballast-planner"}}}, metav1.CreateOptions{}))
+	made := metav1.ObjectMeta{Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "ballast-planner"}}
+	must(c.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken, ObjectMeta: made},
+		metav1.CreateOptions{}))
 	manager := s.client(t, s.user(t, kubernetesUser))
 	patch := []byte(`{"stringData":{"` + corev1.ServiceAccountTokenKey + `":"` + canary + `"}}`)
 	must(manager.CoreV1().Secrets(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}))

@@ -53,7 +53,9 @@ func passesOverNobody(t *testing.T, w *world) {
 		"pins with the most escapes":     {pins("# " + strings.Repeat("<", people.MaxPinsBytes-10) + "\na: 1\n"), annotates("noise", "1"), true},
 		"of those another":               {pins(quotes + "a: 1\n"), pins(quotes + "a: 0\n"), false},
 		"a cordon with the most escapes": {annotates("cordon", brackets+",1=2026-11-21T12:00:00Z"), annotates("noise", "1"), true},
-		"of that another":                {annotates("cordon", brackets+",1=2026-11-21T12:00:00Z"), annotates("cordon", brackets+",1=2026-11-22T12:00:00Z"), false},
+		"of that another": {
+			annotates("cordon", brackets+",1=2026-11-21T12:00:00Z"), annotates("cordon", brackets+",1=2026-11-22T12:00:00Z"), false,
+		},
 		"all with the most escapes": {func(cm *corev1.ConfigMap) {
 			for _, name := range []string{"paused", "enforcement", "cordon", "accept-discovery", "rollback-to", "rebase", "tripped"} {
 				annotates(name, strings.Repeat("<", plan.MaxNoteBytes))(cm)

@@ -31,10 +31,11 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 		return map[string]any{"verb": "patch", "annotations": nil, "objectRef": o, "user": map[string]any{"username": user}}
 	}
 	written := func(namespace, name, verb, user string) map[string]any {
-		return map[string]any{"verb": verb, "annotations": nil, "objectRef": in(namespace, "", "secrets", name), "user": map[string]any{"username": user}}
+		by := map[string]any{"username": user}
+		return map[string]any{"verb": verb, "annotations": nil, "objectRef": in(namespace, "", "secrets", name), "user": by}
 	}
 	posed := written("argocd", "c", "update", "alice")
-	posed["impersonatedUser"] = map[string]any{"username": "system:kube-controller-manager"}
+	posed["impersonatedUser"] = map[string]any{"username": controllerManager}
 	for name, c := range map[string]struct {
 		known  []string
 		events []map[string]any
@@ -57,8 +58,9 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 			resized("hub", "openshift-gitops-application-controller-2", "system:serviceaccount:hub:ballast-planner"), resized("hub", "acd-7d9-x", "alice"),
 			asked("hub", "apps", "deployments", "acd", "controllers"), resized("hub", "acd-7d9-x", "alice"), resized("other", "acd-7d9-x", "alice")},
 			[]string{"pod/openshift-gitops-application-controller-2", "pod/acd-7d9-x"}},
-		"Secrets that Kubernetes puts a token into": {[]string{"argocd"}, []map[string]any{written("argocd", "a", "create", "alice"), written("argocd", "a", "update", "system:kube-controller-manager"),
-			written("other", "b", "update", "system:kube-controller-manager"), posed, written("argocd", "d", "update", "alice")}, []string{"secret/a"}},
+		"Secrets that Kubernetes puts a token into": {[]string{"argocd"}, []map[string]any{written("argocd", "a", "create", "alice"),
+			written("argocd", "a", "update", controllerManager), written("other", "b", "update", controllerManager), posed,
+			written("argocd", "d", "update", "alice")}, []string{"secret/a"}},
 		"webhook configurations": {nil, []map[string]any{registration("mutatingwebhookconfigurations", "ballast.argocd", "delete"), registration("mutatingwebhookconfigurations", "", "deletecollection")},
 			[]string{"mutatingwebhookconfiguration/ballast.argocd", "mutatingwebhookconfiguration/(all that match)"}},
 	} {
@@ -118,17 +120,64 @@ func TestTokensOfBallastsAccountsAreShown(t *testing.T) {
 	var text bytes.Buffer
 	for _, account := range []string{"my-planner", "ballast-webhook", "ballast-certs", "argocd-server"} {
 		for _, user := range []string{"alice", "system:node:a"} {
-			text.Write(append(secretWrite(t, map[string]any{"auditID": user + account, "verb": "create", "annotations": nil, "user": map[string]any{"username": user},
-				"objectRef": object("", "serviceaccounts", "token", account)}), '\n'))
+			by, of := map[string]any{"username": user}, object("", "serviceaccounts", "token", account)
+			line := secretWrite(t, map[string]any{"auditID": user + account, "verb": "create", "annotations": nil, "user": by, "objectRef": of})
+			text.Write(append(line, '\n'))
 		}
 	}
 	var got []string
-	err := NewLog(Options{Namespaces: []string{"argocd"}, Planners: []string{"system:serviceaccount:argocd:my-planner"}}).Read("a", &text, func(w Write) error {
+	planners := []string{"system:serviceaccount:argocd:my-planner"}
+	err := NewLog(Options{Namespaces: []string{"argocd"}, Planners: planners}).Read("a", &text, func(w Write) error {
 		got = append(got, w.User+" "+w.Kind+"/"+w.Name)
 		return nil
 	})
 	want := []string{"alice serviceaccount/my-planner", "alice serviceaccount/ballast-webhook", "alice serviceaccount/ballast-certs"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v shown (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestAStatusThatOthersWriteIsShown: whoever writes a workload's status may opt it out, and no webhook is asked.
+func TestAStatusThatOthersWriteIsShown(t *testing.T) {
+	const workload, controller = "argocd-application-controller", "system:serviceaccount:kube-system:statefulset-controller"
+	for name, c := range map[string]struct {
+		verb, resource, name, user, as string
+		want                           []string
+	}{
+		"a person":                        {"patch", "statefulsets", workload, "eve", "", []string{"eve patch status statefulset/" + workload + " NotAsked"}},
+		"of a Deployment":                 {"update", "deployments", workload, "eve", "", []string{"eve update status deployment/" + workload + " NotAsked"}},
+		"its controller":                  {"update", "statefulsets", workload, controller, "", nil},
+		"a Deployment's":                  {"update", "deployments", workload, "system:serviceaccount:kube-system:deployment-controller", "", nil},
+		"all controllers in one":          {"update", "statefulsets", workload, "system:kube-controller-manager", "", nil},
+		"one of that name elsewhere":      {"patch", "statefulsets", workload, "system:serviceaccount:eve:statefulset-controller", "", []string{"system:serviceaccount:eve:statefulset-controller patch status statefulset/" + workload + " NotAsked"}},
+		"who impersonates the controller": {"patch", "statefulsets", workload, "eve", controller, []string{controller + " patch status statefulset/" + workload + " NotAsked"}},
+		"as the controller":               {"patch", "statefulsets", workload, controller, "eve", []string{"eve patch status statefulset/" + workload + " NotAsked"}},
+		"who reads it":                    {"get", "statefulsets", workload, "eve", "", nil},
+		"another's":                       {"patch", "statefulsets", "redis", "eve", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := map[string]any{"verb": c.verb, "annotations": nil, "user": map[string]any{"username": c.user}, "objectRef": object("apps", c.resource, "status", c.name)}
+			if c.as != "" {
+				e["impersonatedUser"] = map[string]any{"username": c.as}
+			}
+			var got []string
+			err := NewLog(Options{}).Read("a", bytes.NewReader(append(secretWrite(t, e), '\n')), func(w Write) error {
+				got = append(got, fmt.Sprintf("%s %s %s %s", w.User, w.Action(), w.Object(), w.Reason))
+				return nil
+			})
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("%v shown (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestWhereBallastIsAtWorkIsBounded(t *testing.T) {
+	var s sites
+	for i := range 10 * maxSites {
+		s.learn(Write{Namespace: fmt.Sprint(i), Kind: kindConfigMap, Name: "a"})
+	}
+	if len(s.namespaces) != maxSites || len(s.objects) != maxSites {
+		t.Errorf("%d namespaces and %d objects are remembered, want %d", len(s.namespaces), len(s.objects), maxSites)
 	}
 }

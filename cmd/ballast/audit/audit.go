@@ -86,7 +86,7 @@ others than Kubernetes' controllers, which may bring an opt-out along (the log d
 the planner's name: those by the token of its pod are shown by --all, as its resizes are, and those of anybody who
 impersonates it, or had a token made for it, always. Shown is, too, who has a token of its account, or another of ballast's,
 made (create token) and is no node, whose kubelet makes those of its pods; and Kubernetes (system:kube-controller-manager)
-where it puts a token into a Secret: whose it is, the log does not tell, and who made the Secret, an earlier line of its name.
+where it puts a token into a Secret: the log does not tell whose it is; who made that Secret stands in an earlier line of it.
 Deletions of Secrets are shown in namespace argocd, in those that -n names, and in those where the log has shown ballast
 at work before. A deletion
 is never shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the

@@ -105,9 +105,11 @@ func anyContainer(t *rapid.T, name string) corev1.Container {
 		case 1:
 			e.Value = "$(OTHER)"
 		case 2:
-			e.ValueFrom = &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: of, Key: key.Draw(t, "key"), Optional: optional.Draw(t, "optional")}}
+			e.ValueFrom = &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: of,
+				Key: key.Draw(t, "key"), Optional: optional.Draw(t, "optional")}}
 		case 3:
-			e.ValueFrom = &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: of, Key: key.Draw(t, "key"), Optional: optional.Draw(t, "optional")}}
+			e.ValueFrom = &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: of,
+				Key: key.Draw(t, "key"), Optional: optional.Draw(t, "optional")}}
 		case 4:
 			e.ValueFrom = &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: rapid.SampledFrom([]string{"metadata.name",
 				"metadata.labels['apps.kubernetes.io/pod-index']", "metadata.annotations['example.org/n']"}).Draw(t, "field")}}
