@@ -31,6 +31,7 @@ type Standing struct {
 	Gone      bool // its replica's pod answered, and no pod is both responsible for it and connected to it: its series may end
 	Idle      bool // it has no Applications, by their number and by all pods: its series ended
 	Unserved  bool // nobody works on it, or somebody else since just now: what is measured is less than it makes
+	Unshown   bool // all its Applications give its name, which Argo CD 3.0.0 to 3.0.5 shows with no destination
 	Replica   int  // that it is on; negative: none is known
 }
 
@@ -95,7 +96,7 @@ type coverage struct {
 func (j *joiner) cover(c Column, last *LastColumn) coverage {
 	var v coverage
 	for i, row := range j.rows {
-		s, measured := j.options.Standings.of(i), j.measured(i, last)
+		s, measured := j.options.Standings.of(i), j.measured(i, last) && !j.unshown(&c, i)
 		if c.Flags[i] == Fresh {
 			v.fresh++
 		}
@@ -146,6 +147,11 @@ func (j *joiner) seen(c Column, last *LastColumn) map[int]bool {
 func (j *joiner) measured(i int, last *LastColumn) bool {
 	row := j.rows[i]
 	return last != nil && row >= 0 && last.Measured[row] && j.carries(i)
+}
+
+// unshown reports whether a metric cannot say anything of a cluster, whatever Prometheus has: it is neither measured nor lost.
+func (j *joiner) unshown(c *Column, i int) bool {
+	return c.byDestination && j.options.Standings.of(i).Unshown
 }
 
 // low reports whether too few clusters have a value. Where none at all has one that had it, nothing is believed,

@@ -41,7 +41,7 @@ func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 	held, step, any := make([]int64, len(c.Flags)), j.step(c, last), false
 	for _, i := range without {
 		held[i] = min(last.held(j.rows[i]), longestHold)
-		if s := j.options.Standings.of(i); j.carries(i) && (s.Gone || s.Idle || seen[s.Replica]) {
+		if s := j.options.Standings.of(i); j.carries(i) && !j.unshown(&c, i) && (s.Gone || s.Idle || seen[s.Replica]) {
 			held[i] += step
 		}
 		any = any || held[i] > 0
