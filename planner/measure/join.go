@@ -37,7 +37,7 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 		t.Shards[i] = c.Shard
 	}
 	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), names: last.Names,
-		options: o, now: now}
+		options: o, now: now, metrics: metrics, fetched: fetched}
 	samples := 0
 	for _, m := range metrics {
 		answer := answerTo(m, fetched)
@@ -90,6 +90,8 @@ type joiner struct {
 	names    []string // by row: the key of the name that was the cluster's
 	options  Options
 	now      time.Time
+	metrics  []poll.Metric
+	fetched  []poll.Fetched
 	room     gathered // for one metric after the other
 }
 

@@ -86,8 +86,12 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 		}
 		s.Unshown = hides && reported.Clusters[name].ByName
 		s.Unserved = unserved(name, s.Replica)
-		if shown, looked := reported.Clusters[name]; looked && reported.Asked && answered[s.Replica] {
-			s.Gone = len(shown.Live) == 0 && !s.Unshown
+		shown, looked := reported.Clusters[name]
+		looked = looked && answered[s.Replica]
+		unread := looked && len(shown.Live) == 0 && !s.Unshown
+		s.Ended = unread && !s.Unserved
+		if looked && reported.Asked {
+			s.Gone = unread
 			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
 			s.Uncounted = s.Uncounted || s.Idle
 		}
