@@ -14,7 +14,8 @@ import (
 
 // TestClustersThatEndedAreBelievedInAnyNumber: eight of 24 are all of their replica. Where its pod answers and has none of them
 // connected, or another metric has values of its clusters, the others' loads count after six hours, and the eight keep their own for a
-// day, or for as long as nothing of their replica is measured. Where nobody hears of that pod, be it dead or not scraped, none counts: its clusters may be nobody's.
+// day, or for as long as nothing of their replica is measured. Where nobody hears of that pod, be it dead or not scraped, none counts: its
+// clusters may be nobody's.
 func TestClustersThatEndedAreBelievedInAnyNumber(t *testing.T) {
 	const mend = "delete the Secrets, and lower poll.minCoverage"
 	for name, test := range map[string]struct {
