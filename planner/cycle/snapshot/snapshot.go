@@ -146,8 +146,8 @@ func (s *Snapshot) mayLeave(replica int) bool {
 	return slices.ContainsFunc(s.Fleet.Clusters, func(cl discover.Cluster) bool {
 		row, planned := s.Next.Clusters[cl.Shard.ID]
 		pin, pinned := s.Pins[cl.Shard.ID]
-		there := planned && row.Replica == replica
-		return there && standing.Managed(cl) && !(pinned && pin == replica)
+		there, held := planned && row.Replica == replica, pinned && pin == replica
+		return there && standing.Managed(cl) && !held
 	})
 }
 
