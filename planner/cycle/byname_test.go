@@ -3,6 +3,7 @@ package cycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,9 @@ import (
 
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/sizing"
+	"ballast/planner/poll"
 )
 
 // TestWhatHasApplicationsByNameAloneIsNoOrphan: Argo CD 3.0.0 to 3.0.5 shows nobody as its owner. Whom no pod keeps a cache of, or who
@@ -69,5 +72,87 @@ func TestWhatHasApplicationsByNameAloneIsNoOrphan(t *testing.T) {
 				t.Errorf("people are told: %t, want %t", told, test.told)
 			}
 		})
+	}
+}
+
+// TestWhoKeepsTheOnlyLiveCacheOwnsIt, where Argo CD shows nobody for a cluster: waves of them end as those of others do. While two pods keep
+// a cache, or the one is not connected, nobody can tell, and the wave waits.
+func TestWhoKeepsTheOnlyLiveCacheOwnsIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		unread, lingers bool
+		moved           int // of 12, in waves of 5
+	}{
+		"the new one's alone":           {moved: 12},
+		"the old one's, too":            {lingers: true, moved: 5},
+		"the new one's, unconnected":    {unread: true, moved: 5},
+		"both, of which none is a live": {unread: true, lingers: true, moved: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, slices.Repeat([]float64{10}, 36)...)
+			w.unshown, w.lingers = map[string]bool{}, map[string]bool{}
+			of0 := w.on(0)
+			for _, cluster := range of0 {
+				w.unshown[cluster] = true
+			}
+			w.frozenFor(3, func(int) {})
+			if got := w.last.Verdict.Owned[of0[0]].Live; !slices.Equal(got, []int{0}) {
+				t.Fatalf("cluster %q is connected to %v, want replica 0", of0[0], got)
+			}
+			w.in.Cordon = fmt.Sprintf("0=%s", w.in.Now.Add(6*time.Hour).UTC().Format(time.RFC3339))
+			w.unread = test.unread
+			for _, cluster := range of0 {
+				w.lingers[cluster] = test.lingers
+			}
+			for range 9 {
+				w.step(time.Minute)
+			}
+			if got := len(of0) - len(w.on(0)); got != test.moved {
+				t.Errorf("9 min after the cordon %d clusters are elsewhere, want %d: %v", got, test.moved, messages(w.last))
+			}
+		})
+	}
+}
+
+// TestWhatHasApplicationsByNameAloneKeepsItsLoad for days, and the others' loads go on; one that never had a value has the middle of them.
+func TestWhatHasApplicationsByNameAloneKeepsItsLoad(t *testing.T) {
+	w := undecided(t, slices.Repeat([]float64{10}, 36)...)
+	w.unshown = map[string]bool{}
+	of0 := w.on(0)
+	hidden := map[string]bool{}
+	for _, cluster := range of0 {
+		w.unshown[cluster], hidden[w.secret(cluster).Server] = true, true
+	}
+	w.add("late", 0)
+	w.secret("late").Shard = w.secret(of0[0]).Shard
+	w.in.Fetched[0].Samples = w.in.Fetched[0].Samples[:36]
+	w.unshown["late"], hidden[w.secret("late").Server] = true, true
+	w.frozenFor(2, func(int) {}) // so many looks say that it is so
+	refused := 0
+	for range 49 {
+		for _, cluster := range w.on(1) {
+			w.setLoad(cluster, 12)
+		}
+		w.in.Fetched[0].Samples = slices.DeleteFunc(w.in.Fetched[0].Samples, func(s poll.Sample) bool { return hidden[s.Key] })
+		if w.step(time.Hour).Table.Frozen {
+			refused++
+		}
+	}
+	if refused > 0 {
+		t.Errorf("the metrics were refused at %d of 49 looks", refused)
+	}
+	values := map[string]float64{}
+	for i, s := range w.last.Table.Shards {
+		values[s.ID] = w.last.Table.Columns[0].Values[i]
+	}
+	want := map[string]float64{of0[0]: 10, of0[5]: 10, w.on(1)[0]: 12, w.on(2)[0]: 10, "late": 10}
+	for cluster, load := range want {
+		if values[cluster] != load {
+			t.Errorf("cluster %q has %v, want %v", cluster, values[cluster], load)
+		}
+	}
+	if !slices.ContainsFunc(w.last.Problems, func(p problem.Problem) bool {
+		return p.Kind == "DestServerEmpty" && strings.HasSuffix(p.Message, "upgrade Argo CD to 3.0.6 or later")
+	}) {
+		t.Errorf("nobody is told to upgrade: %v", messages(w.last))
 	}
 }

@@ -170,6 +170,38 @@ func TestWhatThePodsSayOfALostSeries(t *testing.T) {
 	}
 }
 
+// All clusters of a replica lose their series, eight of 24. Where its pod answers and has none of them connected, they ended, though another
+// pod keeps silent, and the others' loads count six hours later. Where nobody hears of that pod, it may be dead, and they nobody's.
+func TestAReplicaOfClustersThatEndedStopsNothingForGood(t *testing.T) {
+	for name, test := range map[string]struct {
+		mute  int
+		shown bool // by their pod
+		want  int  // of 500 minutes
+	}{
+		"another pod keeps silent": {mute: 0, want: 360},
+		"and theirs has them":      {mute: 0, shown: true, want: 500},
+		"theirs keeps silent":      {mute: 2, want: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, slices.Repeat([]float64{10}, 24)...)
+			silent, of2 := map[string]bool{}, w.on(2)
+			for _, cluster := range of2 {
+				w.taken[cluster], silent[w.secret(cluster).Server] = !test.shown, true
+			}
+			w.mute = map[int]bool{test.mute: true}
+			got := w.frozenFor(500, func(int) {
+				w.in.Fetched[0].Samples = slices.DeleteFunc(w.in.Fetched[0].Samples, func(s poll.Sample) bool { return silent[s.Key] })
+			})
+			if len(of2) != 8 || len(w.on(2)) != 8 {
+				t.Fatalf("replica 2 had %d clusters and has %d, want 8", len(of2), len(w.on(2)))
+			}
+			if got != test.want {
+				t.Errorf("the metrics were refused for %d min of 500, want %d: %v", got, test.want, problems(w.last))
+			}
+		})
+	}
+}
+
 // A replica that Prometheus does not scrape is never believed to have lost its clusters, and nothing moves by it.
 func TestAReplicaThatIsNotScrapedMovesNothing(t *testing.T) {
 	w := adopted(t, slices.Repeat([]float64{10}, 40)...)

@@ -38,6 +38,9 @@ func Run(in input.Inputs) outcome.Outcome { return run(in).Printable() }
 
 func run(in input.Inputs) outcome.Outcome {
 	in, redated := untilNow(in)
+	if seen := &in.Observed; seen.Reported.Hides(in.Memory.Changes.ByName) {
+		seen.Reported = seen.Reported.WithReaders()
+	}
 	return sizing.WithGrowth(in, func(held sizing.Ungrown) outcome.Outcome {
 		return newCycle(in, redated, held).run()
 	})

@@ -31,6 +31,8 @@ type liveWorld struct {
 	doubled    map[string]bool // clusters that replica 0 has, too
 	taken      map[string]bool // clusters that nobody takes up, whatever their Secret says
 	unshown    map[string]bool // clusters whose Applications all give their name, which Argo CD 3.0.0 to 3.0.5 does not show
+	unread     bool            // no pod is connected to those
+	lingers    map[string]bool // replica 0 keeps a cache of those, too
 	renumbered map[int]int     // pods that started with another number than their names'
 	idle       map[string]bool // clusters without an Application
 	hidden     bool            // no pod can be listed
@@ -91,7 +93,13 @@ func (w *liveWorld) observe() {
 		}
 		if w.unshown[s.Name] && len(c.Holders) > 0 {
 			o.Reported.Pods[holders[at]].Unplaced++
+			if c.Readers = c.Holders; w.unread {
+				c.Readers = nil
+			}
 			c.Owners, c.Live, c.Holders = nil, nil, nil
+			if w.lingers[s.Name] {
+				c.Cached = []int{0, at}
+			}
 		}
 		c.ByName = w.unshown[s.Name]
 		w.renumber(&c, at, holders)

@@ -13,7 +13,9 @@ const AcceptLossAfter = 30 * time.Minute
 // A few clusters that are all of their replica's say nothing of that replica: nobody knows whether Prometheus lost it, or
 // they ended. People have acceptFewAfter to look; for good they must not keep the fleet as it is. Few are mostFew, or one
 // in fewOf. What is believed then is that the others are well measured: those without a value keep their last good one
-// (heldFor).
+// (heldFor). So is any number after that time of which more is known: their own pods answer and do not have them connected, or another
+// metric has values of their replicas' clusters, and looked back no further than that. A pod of which nobody hears may be dead, and
+// its clusters nobody's.
 const (
 	mostFew        = 2
 	fewOf          = 6
@@ -29,8 +31,10 @@ type Standing struct {
 	New       bool // its Secret is not known for an hour, or not ballast's
 	Moved     bool // its Secret has another server than before: what was measured was another cluster
 	Gone      bool // its replica's pod answered, and no pod is both responsible for it and connected to it: its series may end
+	Ended     bool // its replica's pod answered, and no pod that did is both, while others keep silent: its series may end, too
 	Idle      bool // it has no Applications, by their number and by all pods: its series ended
 	Unserved  bool // nobody works on it, or somebody else since just now: what is measured is less than it makes
+	Unshown   bool // all its Applications give its name, which Argo CD 3.0.0 to 3.0.5 shows with no destination
 	Replica   int  // that it is on; negative: none is known
 }
 
@@ -86,6 +90,7 @@ type coverage struct {
 	before, both        int
 	lost                []int
 	gone, blind         int // of those lost: no pod shows it; its replica's others have no value either
+	ended, other        int // of those whose replica's others have none: its own pod does not show it; another metric has values of its replica
 	sumBefore, sumNow   float64
 	fallBefore, fallNow float64 // of the one that fell most
 	fresh               int     // that have a value, whether they count or not
@@ -95,7 +100,7 @@ type coverage struct {
 func (j *joiner) cover(c Column, last *LastColumn) coverage {
 	var v coverage
 	for i, row := range j.rows {
-		s, measured := j.options.Standings.of(i), j.measured(i, last)
+		s, measured := j.options.Standings.of(i), j.measured(i, last) && !j.unshown(&c, i)
 		if c.Flags[i] == Fresh {
 			v.fresh++
 		}
@@ -118,16 +123,51 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 	if len(v.lost) == 0 {
 		return v
 	}
-	seen := j.seen(c, last)
+	seen, others := j.seen(c, last), map[int]bool(nil)
 	for _, i := range v.lost {
 		switch s := j.options.Standings.of(i); {
 		case s.Gone:
 			v.gone++
-		case !seen[s.Replica]:
+		case seen[s.Replica]:
+		case s.Ended:
+			v.ended++
+		default:
 			v.blind++
+			if others == nil {
+				others = j.seenByOthers(c.ID)
+			}
+			if others[s.Replica] {
+				v.other++
+			}
 		}
 	}
 	return v
+}
+
+// seenByOthers are the replicas of which another metric of this answer has a value.
+func (j *joiner) seenByOthers(id string) map[int]bool {
+	seen := map[int]bool{}
+	for _, m := range j.metrics {
+		if m.ID == id {
+			continue
+		}
+		x := j.index(m)
+		for _, sample := range answerTo(m, j.fetched).Samples {
+			i := x.find(sample.Key, m.Match.Aliases)
+			if i < 0 || !j.carries(i) || j.old(sample.At) {
+				continue
+			}
+			if s := j.options.Standings.of(i); s.Replica >= 0 && !s.Uncounted && !s.Moved {
+				seen[s.Replica] = true
+			}
+		}
+	}
+	return seen
+}
+
+// old reports whether a sample is older than is believed.
+func (j *joiner) old(at time.Time) bool {
+	return j.options.MaxAge > 0 && !at.IsZero() && j.now.Sub(at) > j.options.MaxAge
 }
 
 // seen are the replicas of which Prometheus has anything.
@@ -148,6 +188,11 @@ func (j *joiner) measured(i int, last *LastColumn) bool {
 	return last != nil && row >= 0 && last.Measured[row] && j.carries(i)
 }
 
+// unshown reports whether a metric cannot say anything of a cluster, whatever Prometheus has: it is neither measured nor lost.
+func (j *joiner) unshown(c *Column, i int) bool {
+	return c.byDestination && j.options.Standings.of(i).Unshown
+}
+
 // low reports whether too few clusters have a value. Where none at all has one that had it, nothing is believed,
 // whatever counts.
 func (v coverage) low(least float64) bool {
@@ -162,12 +207,12 @@ func (v coverage) short(n int, least float64) bool {
 // any more, or Prometheus has other clusters of the same replicas and no less than half of all. What it does not scrape
 // at all is never believed to be gone: the loads of some would stand still while those of others change.
 func (v coverage) explained(least float64) bool {
-	return v.both > 0 && !v.short(v.before-v.blind, least) && 2*v.both >= v.before-v.gone
+	return v.both > 0 && !v.short(v.before-v.blind-v.ended, least) && 2*v.both >= v.before-v.gone
 }
 
-// few reports whether what cannot be explained is so little that it is believed in time.
+// few reports whether what cannot be explained is so little, or is known to be no fault of Prometheus, that it is believed in time.
 func (v coverage) few() bool {
-	return v.both > 0 && v.blind <= max(mostFew, v.before/fewOf) && 2*v.both >= v.before-v.gone
+	return v.both > 0 && v.blind-v.other <= max(mostFew, v.before/fewOf) && 2*v.both >= v.before-v.gone-v.ended
 }
 
 // lowCoverage is why a coverage is refused, and what to remember of it; an empty text believes it.

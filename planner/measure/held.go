@@ -41,7 +41,7 @@ func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 	held, step, any := make([]int64, len(c.Flags)), j.step(c, last), false
 	for _, i := range without {
 		held[i] = min(last.held(j.rows[i]), longestHold)
-		if s := j.options.Standings.of(i); j.carries(i) && (s.Gone || s.Idle || seen[s.Replica]) {
+		if j.carries(i) && !j.unshown(&c, i) && j.options.Standings.of(i).measurable(seen) {
 			held[i] += step
 		}
 		any = any || held[i] > 0
@@ -50,6 +50,11 @@ func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 		return nil
 	}
 	return held
+}
+
+// measurable reports whether a cluster without a value would have one if there were any.
+func (s Standing) measurable(seen map[int]bool) bool {
+	return s.Gone || s.Ended || s.Idle || seen[s.Replica]
 }
 
 // step is the time between the newest values of two answers, in seconds.

@@ -37,7 +37,7 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 		t.Shards[i] = c.Shard
 	}
 	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), names: last.Names,
-		options: o, now: now}
+		options: o, now: now, metrics: metrics, fetched: fetched}
 	samples := 0
 	for _, m := range metrics {
 		answer := answerTo(m, fetched)
@@ -90,16 +90,21 @@ type joiner struct {
 	names    []string // by row: the key of the name that was the cluster's
 	options  Options
 	now      time.Time
+	metrics  []poll.Metric
+	fetched  []poll.Fetched
 	room     gathered // for one metric after the other
 }
 
 // carries reports whether a cluster carries load at all.
 func (j *joiner) carries(i int) bool { return j.carriers[i] == i && !j.fleet.Clusters[i].Skip }
 
-func (j *joiner) active() int {
+func (j *joiner) active() int { return j.expected(Column{}) }
+
+// expected is how many clusters a metric may have a value of.
+func (j *joiner) expected(c Column) int {
 	n := 0
 	for i := range j.fleet.Clusters {
-		if j.carries(i) {
+		if j.carries(i) && !j.unshown(&c, i) {
 			n++
 		}
 	}
@@ -165,7 +170,8 @@ func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
 		oldest = j.now.Add(-j.options.MaxAge).UnixMilli()
 	}
 	for i := range j.fleet.Clusters {
-		if g.got[i] && (g.at[i] == 0 || g.at[i] >= oldest) && j.carries(i) {
+		told := g.got[i] && !j.unshown(&column, i)
+		if told && (g.at[i] == 0 || g.at[i] >= oldest) && j.carries(i) {
 			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Fresh
 			j.mayOnlyRise(&column, i, last)
 		}
@@ -179,7 +185,27 @@ func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
 			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Stale
 		}
 	}
+	j.assume(&column)
 	return column
+}
+
+// assume gives the clusters of which a metric can say nothing, and never said anything, the middle of those that have a value: without
+// one they would look light, and receive nothing but others.
+func (j *joiner) assume(c *Column) {
+	var fresh []float64
+	for i, flag := range c.Flags {
+		if flag == Fresh {
+			fresh = append(fresh, c.Values[i])
+		}
+	}
+	if slices.Sort(fresh); len(fresh) == 0 {
+		return
+	}
+	for i := range c.Flags {
+		if c.Flags[i] == Unshown && c.SampledAt[i] == 0 {
+			c.Values[i] = fresh[(len(fresh)-1)/2]
+		}
+	}
 }
 
 // mayOnlyRise keeps the last good value, for a day, of a cluster on which nobody works now: a controller that is down
@@ -204,6 +230,13 @@ func (j *joiner) fallBack(c *Column, i int, m poll.Metric, last *LastColumn) {
 		c.Flags[i] = Shared
 	case last != nil && row >= 0 && last.At[row] != 0 && !c.ended(i):
 		c.Values[i], c.SampledAt[i], c.Flags[i] = last.Values[row], last.At[row]*1000, Held
+		if j.unshown(c, i) {
+			c.Flags[i] = Unshown
+		}
+	case j.unshown(c, i):
+		if c.Flags[i] = Unshown; m.NoData != nil {
+			c.Values[i] = *m.NoData
+		}
 	case m.NoData != nil:
 		c.Values[i], c.Flags[i] = *m.NoData, NoData
 	}
@@ -223,7 +256,7 @@ func (j *joiner) refuse(m poll.Metric, last *LastColumn) Column {
 }
 
 func newColumn(m poll.Metric, n int) Column {
-	return Column{ID: m.ID, Query: m.Text(), Values: make([]float64, n), Flags: make([]Flag, n), SampledAt: make([]int64, n)}
+	return Column{ID: m.ID, Query: m.Text(), byDestination: m.ByDestination(), Values: make([]float64, n), Flags: make([]Flag, n), SampledAt: make([]int64, n)}
 }
 
 // judge compares a column with the last one: an empty kind believes it. It says too what to remember of a low coverage.
@@ -233,7 +266,7 @@ func (j *joiner) judge(m poll.Metric, c Column, last *LastColumn) (ProblemKind, 
 	switch {
 	case why != "":
 		return LowCoverage, why, low
-	case !v.had && v.fresh == 0 && m.NoData == nil && j.active() > 0:
+	case !v.had && v.fresh == 0 && m.NoData == nil && j.expected(c) > 0:
 		return NothingFound, "no cluster has a value, and none is configured as noData", low
 	case v.dropped(j.options.MaxDrop) && j.now.Before(j.dropUntil(last)):
 		return TotalDropped, fmt.Sprintf("the total of the %d clusters measured both times fell from %.4g to %.4g, so all keep their last good value until %s",

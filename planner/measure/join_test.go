@@ -430,7 +430,7 @@ func TestFlagsAndTablesSurviveJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(`["Missing","Fresh","Held","NoData","Stale","Shared","Skipped"]`, string(text)); diff != "" {
+	if diff := cmp.Diff(`["Missing","Fresh","Held","NoData","Stale","Shared","Skipped","Unshown"]`, string(text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var back []Flag

@@ -19,12 +19,13 @@ const (
 	Stale               // never had a good value: an old one is better than none
 	Shared              // another cluster with the same server carries the value: 0
 	Skipped             // Argo CD reconciles nothing there: 0
+	Unshown             // Argo CD 3.0.0 to 3.0.5 shows no value: the last good one, without an end, else the middle of the others'
 )
 
-var flagNames = [...]string{"Missing", "Fresh", "Held", "NoData", "Stale", "Shared", "Skipped"}
+var flagNames = [...]string{"Missing", "Fresh", "Held", "NoData", "Stale", "Shared", "Skipped", "Unshown"}
 
 // Flags lists the closed set, for metrics that show every flag from the start.
-func Flags() []Flag { return []Flag{Missing, Fresh, Held, NoData, Stale, Shared, Skipped} }
+func Flags() []Flag { return []Flag{Missing, Fresh, Held, NoData, Stale, Shared, Skipped, Unshown} }
 
 // String is the flag's name.
 func (f Flag) String() string {
@@ -90,6 +91,7 @@ type Column struct {
 	low                      Low
 	names                    []string // by cluster: the key of the name that is its; nil where the metric goes by something else
 	standings                Standings
+	byDestination            bool // Argo CD 3.0.0 to 3.0.5 leaves clusters out of it
 }
 
 // Table is what is known of every cluster, a column a metric, both in the order they were given. While it is Frozen the

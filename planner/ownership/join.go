@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -94,7 +95,8 @@ func (s Observation) ByNameAfter(before int) int {
 
 // ClusterObservation is a cluster in an Observation. Holders indexes the pods that are responsible for one of its Applications;
 // Owners are their replicas, Live those of them that have read the cluster and are connected to it, Cached all replicas
-// that show its gauges; each sorted, none twice.
+// that show its gauges; each sorted, none twice. Readers indexes the pods that have read it and are connected to it, and show none of its
+// Applications.
 type ClusterObservation struct {
 	Server  string `json:"server"`
 	Skip    bool   `json:"skip,omitempty"` // Argo CD was told to leave the cluster alone
@@ -102,8 +104,29 @@ type ClusterObservation struct {
 	Live    []int  `json:"live,omitempty"`
 	Cached  []int  `json:"cached,omitempty"`
 	Holders []int  `json:"holders,omitempty"`
+	Readers []int  `json:"readers,omitempty"`
 	Apps    int    `json:"apps"`             // Applications that there are, or Unknown
 	ByName  bool   `json:"byName,omitempty"` // it has Applications, and each gives its name, none its server
+}
+
+// ManyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
+const ManyByName = 5
+
+// Hides reports whether two looks in a row, of which before is what the first one counted, show that Argo CD leaves destinations empty.
+func (s Observation) Hides(before int) bool { return min(before, s.ByNameAfter(before)) >= ManyByName }
+
+// WithReaders is the observation where Argo CD leaves destinations empty: of a cluster that it shows nobody for, the only pod that keeps a
+// cache of it, a live one, is the owner. A pod drops the cache of a cluster that is its own no more, and shows it for 30 s at most; the
+// next one has none before it works on it.
+func (s Observation) WithReaders() Observation {
+	s.Clusters = maps.Clone(s.Clusters)
+	for name, c := range s.Clusters {
+		if c.Unshown() && len(c.Readers) == 1 && len(c.Cached) == 1 {
+			c.Holders, c.Owners, c.Live = c.Readers, c.Cached, c.Cached
+			s.Clusters[name] = c
+		}
+	}
+	return s
 }
 
 // Unshown reports whether Argo CD 3.0.0 to 3.0.5 would show nobody as a cluster's owner though it may have one: all its Applications
@@ -165,6 +188,9 @@ func joinServer(reports []scrape.PodReport, server string) ClusterObservation {
 			c.Cached = insert(c.Cached, r.Replica)
 		}
 		if shown.Apps == 0 {
+			if shown.Live() {
+				c.Readers = append(c.Readers, i)
+			}
 			continue
 		}
 		c.Holders = append(c.Holders, i)

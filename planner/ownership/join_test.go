@@ -65,7 +65,7 @@ func TestReportsAreJoinedToTheFleet(t *testing.T) {
 		},
 		"just moved: the loser shows its last gauges and counters": {
 			reports: []scrape.PodReport{answer(0, map[string]scrape.ServerReport{a: {Cached: true, CacheAge: 400, Connected: true, Reconciles: 7}}), answer(1, map[string]scrape.ServerReport{a: {Apps: 2}})}, fleet: one, asked: true,
-			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{1}, Cached: []int{0}, Holders: []int{1}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{1}, Cached: []int{0}, Holders: []int{1}, Readers: []int{0}, Apps: Unknown}},
 		},
 		"two owners, one at work": {
 			reports: []scrape.PodReport{answer(3, map[string]scrape.ServerReport{a: live}), answer(0, map[string]scrape.ServerReport{a: {Apps: 2}})}, fleet: one, asked: true, apps: Applications{a: 2},
@@ -212,6 +212,37 @@ func TestWhoHasApplicationsByNameAlone(t *testing.T) {
 		o.TellByName(test.byServer)
 		if got := o.Clusters["prod"]; got.ByName != test.byName || got.Unshown() != test.unshown {
 			t.Errorf("%s: by name %t, unshown %t, want %t and %t", name, got.ByName, got.Unshown(), test.byName, test.unshown)
+		}
+	}
+}
+
+// TestTheOnlyReaderIsTheOwner of a cluster that Argo CD shows nobody for, once two looks in a row say that it leaves destinations empty.
+func TestTheOnlyReaderIsTheOwner(t *testing.T) {
+	for name, test := range map[string]struct {
+		seen   ClusterObservation
+		before int
+		owners []int
+	}{
+		"one reads it":            {ClusterObservation{ByName: true, Cached: []int{3}, Readers: []int{1}}, 9, []int{3}},
+		"by one look":             {ClusterObservation{ByName: true, Cached: []int{3}, Readers: []int{1}}, 4, nil},
+		"one shows it":            {ClusterObservation{ByName: true, Cached: []int{3}, Readers: []int{1}, Owners: []int{0}, Holders: []int{0}}, 9, []int{0}},
+		"one gives the server":    {ClusterObservation{Cached: []int{3}, Readers: []int{1}}, 9, nil},
+		"one is not connected":    {ClusterObservation{ByName: true, Cached: []int{3}}, 9, nil},
+		"another keeps a cache":   {ClusterObservation{ByName: true, Cached: []int{0, 3}, Readers: []int{1}}, 9, nil},
+		"two pods of one replica": {ClusterObservation{ByName: true, Cached: []int{3}, Readers: []int{1, 2}}, 9, nil},
+		"nobody has any":          {ClusterObservation{ByName: true}, 9, nil},
+	} {
+		o := Observation{Clusters: map[string]ClusterObservation{"prod": test.seen},
+			Pods: []PodObservation{{Ready: true, Answered: true, Unplaced: 1}, {Replica: 3, Ready: true, Answered: true, Unplaced: 6}}}
+		got := o
+		if o.Hides(test.before) {
+			got = o.WithReaders()
+		}
+		if diff := cmp.Diff(test.owners, got.Clusters["prod"].Owners); diff != "" {
+			t.Errorf("%s: owners (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(test.seen, o.Clusters["prod"]); diff != "" {
+			t.Errorf("%s: what was seen is changed (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -4,7 +4,9 @@ package poll
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -43,6 +45,17 @@ type Metric struct {
 
 // PerCluster reports whether each cluster is asked for alone.
 func (m Metric) PerCluster() bool { return m.QueryPerCluster != "" }
+
+// ByDestination reports whether the metric tells clusters apart by the destination of their Applications, which Argo CD 3.0.0 to
+// 3.0.5 leaves empty where those give their cluster's name.
+func (m Metric) ByDestination() bool {
+	return m.Match.Label == destination || slices.ContainsFunc([]string{destination, "argocd_app_info", "argocd_app_reconcile"}, func(name string) bool {
+		return strings.Contains(m.Text(), name)
+	})
+}
+
+// destination is the label of an Application's destination in Argo CD's metrics.
+const destination = "dest_server"
 
 // Text is the metric's query as it is written.
 func (m Metric) Text() string {

@@ -165,10 +165,11 @@ func Last(g *ground.Ground) map[string]plan.Load {
 	return last
 }
 
-// Held is what values of earlier cycles make of each cluster's load; nil: there are none. Where a value is divided by what all
+// Held is what values of earlier cycles, and those that nothing can measure, make of each cluster's load; nil: there are none. Where a value is divided by what all
 // others have, a cluster of which one is held is taken for one that nobody measures.
 func Held(c config.PlannerConfig, t measure.Table, loads []plan.Load, references map[string]string) []plan.Load {
-	if !slices.ContainsFunc(t.Columns, func(column measure.Column) bool { return slices.Contains(column.Flags, measure.Held) }) {
+	held := func(flag measure.Flag) bool { return flag == measure.Held || flag == measure.Unshown }
+	if !slices.ContainsFunc(t.Columns, func(column measure.Column) bool { return slices.ContainsFunc(column.Flags, held) }) {
 		return nil // as nearly always
 	}
 	some, fresh := map[int]bool{}, t
@@ -176,7 +177,7 @@ func Held(c config.PlannerConfig, t measure.Table, loads []plan.Load, references
 	for k, column := range t.Columns {
 		fresh.Columns[k].Values = slices.Clone(column.Values)
 		for i, flag := range column.Flags {
-			if flag == measure.Held {
+			if held(flag) {
 				fresh.Columns[k].Values[i], some[i] = 0, true
 			}
 		}

@@ -73,6 +73,7 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 	for _, p := range reported.Pods {
 		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
 	}
+	hides := reported.Hides(m.In.Memory.Changes.ByName)
 	unserved, known := m.unserved(), m.Out.Memory.Known.HasInOrder()
 	all := make(measure.Standings, len(m.Out.Fleet.Clusters))
 	for i := range m.Out.Fleet.Clusters {
@@ -83,9 +84,14 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 		if row, planned := g.Next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}
+		s.Unshown = hides && reported.Clusters[name].ByName
 		s.Unserved = unserved(name, s.Replica)
-		if shown, looked := reported.Clusters[name]; looked && reported.Asked && answered[s.Replica] {
-			s.Gone = len(shown.Live) == 0
+		shown, looked := reported.Clusters[name]
+		looked = looked && answered[s.Replica]
+		unread := looked && len(shown.Live) == 0 && !s.Unshown
+		s.Ended = unread && !s.Unserved
+		if looked && reported.Asked {
+			s.Gone = unread
 			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
 			s.Uncounted = s.Uncounted || s.Idle
 		}

@@ -27,7 +27,7 @@ func followAstray(s *snapshot.Snapshot) *Proposed {
 	if s.In.Config.Rollout.Live == nil || len(s.Verdict.Astray) == 0 || lately {
 		return nil
 	}
-	if _, away := down(s); away || len(s.Cordoned)+len(s.Replicas.Sick) > 0 {
+	if _, away := down(s); away || s.Ails() {
 		return nil
 	}
 	for _, a := range s.Verdict.Astray {

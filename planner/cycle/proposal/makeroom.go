@@ -30,7 +30,7 @@ func MakeRoom(s *snapshot.Snapshot) *Proposed {
 	if snapshot.GoneBack(s) {
 		return nil
 	}
-	if _, away := down(s); away || len(s.Cordoned)+len(s.Replicas.Sick) > 0 {
+	if _, away := down(s); away || s.Ails() {
 		return nil
 	}
 	var off []int

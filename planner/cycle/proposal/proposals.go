@@ -69,7 +69,7 @@ func Level(s *snapshot.Snapshot) *Proposed {
 	if s.Elected == nil {
 		return nil
 	}
-	if len(s.Cordoned)+len(s.Replicas.Sick) > 0 {
+	if s.Ails() {
 		return &Proposed{Verdict: "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"}
 	}
 	if replica, down := down(s); down {
@@ -91,6 +91,9 @@ func Level(s *snapshot.Snapshot) *Proposed {
 		}
 	}
 	moves := s.Moves(chosen)
+	if waits := withoutForsaken(s, w, moves); waits != "" {
+		return &Proposed{Verdict: "waits: " + waits}
+	}
 	nothing := len(moves) == 0 && w.Replicas == s.Next.Replicas && w.ControllerReplicas == s.Next.ControllerReplicas
 	switch {
 	case waits != "" && (nothing || replicas < s.Next.Replicas && !insists):
@@ -126,12 +129,27 @@ func down(s *snapshot.Snapshot) (int, bool) {
 	if !s.In.Observed.Known {
 		return 0, false
 	}
+	forsaken := s.Forsaken()
 	for replica := range s.Next.Replicas {
-		if !standing.Works(s.In.Observed.Pods, replica) {
+		if !standing.Works(s.In.Observed.Pods, replica) && !forsaken[replica] {
 			return replica, true
 		}
 	}
 	return 0, false
+}
+
+// withoutForsaken says why what is wanted waits all the same for a replica that has not worked for long: one comes behind it, or goes
+// before it, only where it starts, and the partition may have been asked without knowing of it.
+func withoutForsaken(s *snapshot.Snapshot, w *rollout.Proposal, moves []outcome.Move) string {
+	for _, replica := range slices.Sorted(maps.Keys(s.Forsaken())) {
+		switch {
+		case w.Replicas != s.Next.Replicas || w.ControllerReplicas != s.Next.ControllerReplicas:
+			return fmt.Sprintf("replica %d has not worked for long: their number stays until it does", replica)
+		case slices.ContainsFunc(moves, func(m outcome.Move) bool { return m.To == replica }):
+			return fmt.Sprintf("replica %d has not worked for long, and clusters would go there", replica)
+		}
+	}
+	return ""
 }
 
 // Rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas

@@ -33,7 +33,7 @@ type Watch struct {
 func (w *Watch) Look(g *ground.Ground) {
 	ledger.Ledger{Draft: w.Draft}.Count(g.Beside)
 	empty := w.byName()
-	w.judgeOwners(g, empty >= manyByName)
+	w.judgeOwners(g, empty >= ownership.ManyByName)
 	w.judgeReplicas(g)
 	w.judgeWaves(g)
 	for _, n := range w.In.Neighbours {
@@ -42,9 +42,10 @@ func (w *Watch) Look(g *ground.Ground) {
 	for _, f := range w.In.Installation {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
 	}
-	if empty >= manyByName {
+	if empty >= ownership.ManyByName {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
-			"that name their cluster: clusters without others seem to have no load, and nobody can tell who owns them; upgrade Argo CD to 3.0.6 or later", empty)})
+			"that name their cluster: clusters without others are planned by the load that they had last by it, or by the middle of all others', and are owned by the one "+
+			"pod that keeps their cache; upgrade Argo CD to 3.0.6 or later", empty)})
 	}
 	if it := w.In.Workload; it.NoText {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "NoText", Message: fmt.Sprintf(
@@ -72,9 +73,6 @@ func (w *Watch) Look(g *ground.Ground) {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
 	}
 }
-
-// manyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
-const manyByName = 5
 
 // byName is how many Applications seem to have an empty dest_server for their cluster's name by two looks in a row, the lower number: a
 // wave, or a pod that has just started, may show as many at one of them.

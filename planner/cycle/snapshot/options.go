@@ -60,7 +60,7 @@ func ends(s *Snapshot, cause change.Cause) string {
 	case leavesTaken(s, cause) && s.Next.Rollout != nil && standing.Replicas(s.In.Workload) >= s.Next.Rollout.From.Replicas:
 		return "the replicas that were taken away are back"
 	case cause != change.Balance && cause != "":
-	case len(s.Closed()) > 0:
+	case s.Ails():
 		return "a replica is unwell or cordoned"
 	case s.In.Rollback != nil:
 		return "a person asked for an earlier plan"

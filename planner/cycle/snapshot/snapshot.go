@@ -5,6 +5,7 @@ package snapshot
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
@@ -112,6 +113,42 @@ func (s *Snapshot) unwell() map[int]bool {
 		unwell[s.Replica] = true
 	}
 	return unwell
+}
+
+// Ails reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile nothing is levelled.
+func (s *Snapshot) Ails() bool {
+	forsaken := s.Forsaken()
+	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick failover.Sick) bool { return !forsaken[sick.Replica] })
+}
+
+// forsakenAfter is for how long a replica that does not work is waited for: a node that is replaced is back by then.
+const forsakenAfter = 6 * time.Hour
+
+// Forsaken are the replicas that nobody waits for any more: they have not worked for long, and no cluster that may leave is on them.
+// Nothing goes there, and the others are levelled without them. In the modes that restart pods one that does not start keeps those
+// behind it from starting: there they are waited for.
+func (s *Snapshot) Forsaken() map[int]bool {
+	if s.In.Config.Rollout.Live == nil || s.Replicas.Held != "" {
+		return nil
+	}
+	forsaken := map[int]bool{}
+	for _, sick := range s.Replicas.Sick {
+		down := s.Changes.Replicas.Replicas[sick.Replica].Down
+		if long := !down.IsZero() && s.In.Now.Sub(down) >= forsakenAfter; long && !s.mayLeave(sick.Replica) {
+			forsaken[sick.Replica] = true
+		}
+	}
+	return forsaken
+}
+
+// mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds there.
+func (s *Snapshot) mayLeave(replica int) bool {
+	return slices.ContainsFunc(s.Fleet.Clusters, func(cl discover.Cluster) bool {
+		row, planned := s.Next.Clusters[cl.Shard.ID]
+		pin, pinned := s.Pins[cl.Shard.ID]
+		there, held := planned && row.Replica == replica, pinned && pin == replica
+		return there && standing.Managed(cl) && !held
+	})
 }
 
 // Shut are the replicas that do not work now, unwell or not yet, whatever holds failover back, and those that do not

@@ -14,10 +14,10 @@ type judge struct {
 	*luck
 	t testing.TB
 
-	before  *plan.Plan // the plan at the last look
-	envs    []time.Time
-	written int // of Counts["envs"]
-	zero    time.Time
+	before *plan.Plan // the plan at the last look
+	envs   []time.Time
+	wrotes int // of Counts["envs"]
+	zero   time.Time
 
 	still     still
 	budget    budget
@@ -25,6 +25,7 @@ type judge struct {
 	owned     owned
 	anew      anew
 	stops     stops
+	written   written
 	saved     known // with the backup
 }
 
@@ -55,6 +56,7 @@ func (j *judge) look() {
 	}
 	j.budget.works(j)
 	j.changed()
+	j.tally()
 	j.stopped()
 	j.together()
 	for _, name := range j.Clusters {
@@ -111,7 +113,7 @@ func (j *judge) begins() bool { return j.Plan.Rollout != nil && j.before.Rollout
 const mostEnvs = 8
 
 func (j *judge) restarts() {
-	for ; j.written < j.Counts["envs"]; j.written++ {
+	for ; j.wrotes < j.Counts["envs"]; j.wrotes++ {
 		j.envs = append(j.envs, j.Now)
 	}
 	if n := len(j.envs); n > mostEnvs && j.Now.Sub(j.envs[n-1-mostEnvs]) < 24*time.Hour {
