@@ -37,6 +37,7 @@ func Run(in input.Inputs) outcome.Outcome { return run(in).Printable() }
 
 func run(in input.Inputs) outcome.Outcome {
 	in, redated := untilNow(in)
+	in.Observed.Reported = in.Observed.Reported.Doubted(in.Memory.Changes.Ownership, in.Now)
 	return sizing.WithGrowth(in, func(held sizing.Ungrown) outcome.Outcome {
 		return newCycle(in, redated, held).run()
 	})

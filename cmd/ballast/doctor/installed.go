@@ -238,6 +238,7 @@ func (s *seen) checkLeader() (all []Finding) {
 				c.Message),
 			Mend: "ballast status"})
 	}
+	all = append(all, s.unlisted()...)
 	if len(all) == 0 {
 		return ok("%s looked %s ago, and all is well", s.said.Leader, s.age())
 	}

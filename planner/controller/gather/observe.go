@@ -36,6 +36,9 @@ type Observer struct {
 	Clock  clock.PassiveClock
 
 	ByServer Count
+
+	// Listed, which may be nil, is what the last listing went by, and what keeps Applications from being found.
+	Listed func() (setting string, unlisted []string)
 }
 
 // Count is how many Applications each server of a fleet has, by a listing of at most that age, and when that was so.
@@ -64,6 +67,9 @@ func (o *Observer) Observe(
 	}
 	if seen.Reported, err = o.reported(ctx, w.Namespace, reports, fleet); err != nil {
 		seen.Trouble = append(seen.Trouble, err.Error())
+	}
+	if o.Listed != nil {
+		seen.Reported.Setting, seen.Unlisted = o.Listed()
 	}
 	for _, r := range reports {
 		if r.Ready && !r.Answered() {

@@ -62,7 +62,7 @@ func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 func (l Ledger) served(names iter.Seq[string]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range names {
-			if l.Out.Memory.Known.Has(name) && !l.In.Observed.Reported.Idle(name) && !yield(name) {
+			if l.Out.Memory.Known.Has(name) && !l.Out.Memory.Changes.Ownership.Idle(l.In.Observed.Reported, name) && !yield(name) {
 				return
 			}
 		}

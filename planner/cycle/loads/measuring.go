@@ -86,7 +86,7 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 		s.Unserved = unserved(name, s.Replica)
 		if shown, looked := reported.Clusters[name]; looked && reported.Asked && answered[s.Replica] {
 			s.Gone = len(shown.Live) == 0
-			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
+			s.Idle = reported.Idle(name)
 			s.Uncounted = s.Uncounted || s.Idle
 		}
 		all[i] = s
