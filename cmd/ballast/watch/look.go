@@ -163,7 +163,8 @@ func (w *watcher) unlisted(l *look) (setting string) {
 	for _, p := range problems {
 		why := p.Message
 		if p.Reason == nudge.NamespaceForbidden {
-			why = "not all Applications that Argo CD's setting application.namespaces names may be listed: let `ballast watch` list them in all namespaces"
+			why = "not all Applications that Argo CD's setting application.namespaces names may be listed: " +
+				"let `ballast watch` list them in all namespaces"
 		}
 		why += "; a cluster of which none is listed, and that nobody had since this began, is not missed"
 		if !slices.Contains(l.Trouble, why) {
