@@ -73,8 +73,8 @@ func (s Observation) Doubted(m Memory, now time.Time) Observation {
 	return s
 }
 
-// settings is those that are remembered, with the one of the observation: the first is taken to hold for as long as any pod runs. Those that no
-// pod that runs can have are forgotten.
+// settings is those that are remembered, with the one of the observation: the first is taken to hold for as long as any
+// pod runs. Those that no pod that runs can have are forgotten.
 func (m Memory) settings(s Observation, now time.Time) []Setting {
 	all := slices.Clone(m.Settings)
 	if s.Setting == "" || len(s.Pods) == 0 {
@@ -88,7 +88,8 @@ func (m Memory) settings(s Observation, now time.Time) []Setting {
 	}
 	var kept []Setting
 	for i, one := range all {
-		stays := i+1 == len(all) || slices.ContainsFunc(s.Pods, func(p PodObservation) bool { return !p.Started.IsZero() && mayHave(all, i, p.Started) })
+		has := func(p PodObservation) bool { return !p.Started.IsZero() && mayHave(all, i, p.Started) }
+		stays := i+1 == len(all) || slices.ContainsFunc(s.Pods, has)
 		if again := len(kept) > 0 && kept[len(kept)-1].Of == one.Of; stays && !again {
 			kept = append(kept, one)
 		}

@@ -4,7 +4,8 @@ package doctor
 func (s *seen) unlisted() (all []Finding) {
 	for _, p := range s.said.Problems {
 		if p.Kind == "ApplicationsUnseen" {
-			all = append(all, Finding{Result: Warning, Message: p.Kind + ": " + p.Message, Mend: "docs/rollouts.md, Applications in other namespaces"})
+			all = append(all, Finding{Result: Warning, Message: p.Kind + ": " + p.Message,
+				Mend: "docs/rollouts.md, Applications in other namespaces"})
 		}
 	}
 	return all

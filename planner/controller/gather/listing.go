@@ -54,7 +54,8 @@ func (o *Observer) count(ctx, wait context.Context, namespace string, fleet disc
 	if old := o.Clock.Now().Sub(o.last.at); o.last.namespace == namespace && o.last.of != nil && old >= 0 && old < standsFor {
 		return o.last.within(fleet), nil
 	}
-	return counted{}, fmt.Errorf("listing Applications lasts longer than %s, and goes on beside: nobody can tell yet which cluster has none", besideFor)
+	return counted{}, fmt.Errorf("listing Applications lasts longer than %s, and goes on beside: "+
+		"nobody can tell yet which cluster has none", besideFor)
 }
 
 // within is those numbers for a fleet: of a server that was not asked for then, none is known.
