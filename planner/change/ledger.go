@@ -47,6 +47,16 @@ func (l Ledger) Before(cause Cause) Ledger {
 	return slices.DeleteFunc(slices.Clone(l), func(r Record) bool { return !cause.WaitsFor(r.Cause) })
 }
 
+// With is both ledgers' moves.
+func (l Ledger) With(other Ledger) Ledger {
+	if len(other) == 0 {
+		return l
+	}
+	all := slices.Concat(l, other)
+	slices.SortFunc(all, compareRecords)
+	return all
+}
+
 // ahead is by how much a clock may be wrong and nothing is forgotten too soon: once it is right again, a window sees what it saw.
 const ahead = 12 * time.Hour
 

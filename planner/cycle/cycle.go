@@ -41,6 +41,7 @@ func run(in input.Inputs) outcome.Outcome {
 	if seen := &in.Observed; seen.Reported.Hides(in.Memory.Changes.ByName) {
 		seen.Reported = seen.Reported.WithReaders()
 	}
+	in.Observed.Reported = in.Observed.Reported.Doubted(in.Memory.Changes.Ownership, in.Now)
 	return sizing.WithGrowth(in, func(held sizing.Ungrown) outcome.Outcome {
 		return newCycle(in, redated, held).run()
 	})

@@ -38,6 +38,7 @@ type liveWorld struct {
 	hidden     bool            // no pod can be listed
 	placed     map[string]int  // where Argo CD's algorithm has clusters whose Secrets name no replica
 	shape      func(*observed.Pod)
+	says       func(*ownership.Observation)
 	history    map[string][]int
 	envs       []int
 	waves      []int // moves of each
@@ -118,6 +119,9 @@ func (w *liveWorld) observe() {
 		}
 	}
 	o.Work = w.work
+	if w.says != nil {
+		w.says(&o.Reported)
+	}
 	w.in.Observed = o
 }
 

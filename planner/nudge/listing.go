@@ -3,6 +3,8 @@ package nudge
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,8 +42,10 @@ type ListingProblem struct {
 
 // listing is what one look at all Applications found.
 type listing struct {
-	partial      bool // there are more than were kept
+	partial      bool // there may be more than were kept: too many of them, or in a namespace that was not read
 	namespace    string
+	setting      string // application.namespaces, as it was then
+	problems     []ListingProblem
 	at           time.Time // when it began
 	took         time.Duration
 	applications index
@@ -73,14 +77,38 @@ func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration
 	if l := n.last.Load(); l.serves(namespace, now, age) {
 		return l, nil
 	}
-	all, problems, err := n.list(ctx, namespace)
+	setting, err := n.setting(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	all, problems, err := n.list(ctx, namespace, Watch(namespace, setting))
 	if err != nil {
 		return nil, err
 	}
 	n.report(problems)
-	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0 || all.unread, applications: newIndex(all.applications)}
+	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0 || all.unread, setting: setting, problems: problems,
+		applications: newIndex(all.applications)}
 	n.last.Store(l)
 	return l, nil
+}
+
+// Listed is what the last listing went by: a digest of Argo CD's setting of the namespaces, and what keeps Applications from being found.
+func (n *Nudger) Listed() (setting string, problems []ListingProblem) {
+	l := n.last.Load()
+	if l == nil {
+		return "", nil
+	}
+	digest := sha256.Sum256([]byte(l.setting))
+	return hex.EncodeToString(digest[:8]), l.problems
+}
+
+// Messages are the sentences of problems.
+func Messages(problems []ListingProblem) []string {
+	var all []string
+	for _, p := range problems {
+		all = append(all, p.Message)
+	}
+	return all
 }
 
 func (n *Nudger) report(problems []ListingProblem) {
@@ -94,32 +122,28 @@ func (n *Nudger) report(problems []ListingProblem) {
 
 // list finds what Argo CD looks at. With patterns among its namespaces that takes a look at all of them; without, or
 // where that is forbidden, at each that is known by name. Only Argo CD's own has to be allowed.
-func (n *Nudger) list(ctx context.Context, own string) (*kept, []ListingProblem, error) {
-	setting, err := n.setting(ctx, own)
-	if err != nil {
-		return nil, nil, err
-	}
-	watched := Watch(own, setting)
+func (n *Nudger) list(ctx context.Context, own string, watched *Watched) (*kept, []ListingProblem, error) {
 	var problems []ListingProblem
+	unread := len(failed(watched.expressions)) > 0
 	if watched.Open() {
-		all := &kept{most: n.MostKept}
+		all := &kept{most: n.MostKept, unread: unread}
 		if err := n.listIn(ctx, "", watched, all); !isForbidden(err) {
-			all.unread = len(failed(watched.expressions)) > 0
 			return all, all.left(watched.problems()), err
 		}
+		unread = true
 		problems = append(problems, ListingProblem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
-	all := &kept{most: n.MostKept}
+	all := &kept{most: n.MostKept, unread: unread}
 	for _, namespace := range watched.Named() {
 		err := n.listIn(ctx, namespace, watched, all)
 		switch {
 		case isForbidden(err) && namespace != own:
+			all.unread = true
 			problems = append(problems, ListingProblem{NamespaceForbidden, fmt.Sprintf("no Application is looked for in %q: the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace", namespace)})
 		case err != nil:
 			return nil, nil, err
 		}
 	}
-	all.unread = len(failed(watched.expressions)) > 0
 	return all, all.left(append(watched.problems(), problems...)), nil
 }
 
@@ -132,7 +156,7 @@ type kept struct {
 	applications []Application
 	bytes, more  int
 	most         int  // bytes; 0 stands for mostKept
-	unread       bool // some of the namespaces are not known
+	unread       bool // some of the namespaces are not known, or may not be listed
 }
 
 func (k *kept) add(a Application) {

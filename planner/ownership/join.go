@@ -24,6 +24,9 @@ type Observation struct {
 	Asked    bool                          `json:"asked"` // every ready pod answered, and there is one
 	Clusters map[string]ClusterObservation `json:"clusters"`
 	Counted  time.Time                     `json:"counted,omitzero"` // when the Applications were listed; zero: just now
+
+	// Setting stands for the namespaces whose Applications were listed; empty: nobody said it.
+	Setting string `json:"setting,omitempty"`
 }
 
 // Misses reports whether a cluster has Applications, by their number, and nobody is responsible for any of them.
@@ -36,10 +39,11 @@ func (s Observation) Misses() bool {
 	return false
 }
 
-// Idle reports whether a cluster is known to have no Application, so that nobody waits for its owner.
+// Idle reports whether a cluster is known to have no Application, by their number and by all that is shown of its owners, so that nobody
+// waits for one.
 func (s Observation) Idle(name string) bool {
 	c, listed := s.Clusters[name]
-	return listed && c.Apps == 0
+	return listed && c.Apps == 0 && len(c.Owners) == 0
 }
 
 // Quoted reports whether Prometheus alone says what a replica has.
@@ -57,6 +61,7 @@ type PodObservation struct {
 	SampledAt time.Time `json:"sampledAt,omitzero"`
 	Unplaced  int       `json:"unplaced,omitempty"` // Applications that it shows with an empty dest_server
 	Quoted    bool      `json:"quoted,omitempty"`   // Prometheus said it in its place
+	Started   time.Time `json:"started,omitzero"`   // of the container that runs
 }
 
 // ByName is how many Applications more than the others' pods show with an empty dest_server: one that Argo CD cannot place
@@ -153,7 +158,7 @@ func Join(reports []scrape.PodReport, fleet discover.Fleet, apps Applications) O
 	s := Observation{Pods: make([]PodObservation, len(reports)), Clusters: make(map[string]ClusterObservation, len(fleet.Clusters))}
 	ready, answered := 0, 0
 	for i, r := range reports {
-		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt, r.Unplaced, r.Quoted}
+		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt, r.Unplaced, r.Quoted, r.Started}
 		if r.Ready {
 			ready++
 			if r.Answered() {

@@ -36,13 +36,20 @@ const (
 // Memory is what must be remembered from one verdict to the next, by the next leader too. The zero value is a memory of
 // nothing.
 type Memory struct {
-	Last     map[string]int       `json:"last,omitempty"`    // the replica that had the cluster when one last had
-	Lost     map[string]time.Time `json:"lost,omitempty"`    // since when nobody has it
-	Doubled  map[string]time.Time `json:"doubled,omitempty"` // since when several have it
-	Astray   map[string]time.Time `json:"astray,omitempty"`  // since when others have it than plan and Secret say
-	Followed time.Time            `json:"followed,omitzero"` // when the plan followed an owner that was astray
-	Newest   time.Time            `json:"newest,omitzero"`   // the newest sample that was looked at: no fault began before it
-	Begun    time.Time            `json:"begun,omitzero"`    // the first sample that was looked at
+	Last     map[string]int       `json:"last,omitempty"`     // the replica that had the cluster when one last had
+	Lost     map[string]time.Time `json:"lost,omitempty"`     // since when nobody has it
+	Doubled  map[string]time.Time `json:"doubled,omitempty"`  // since when several have it
+	Astray   map[string]time.Time `json:"astray,omitempty"`   // since when others have it than plan and Secret say
+	Followed time.Time            `json:"followed,omitzero"`  // when the plan followed an owner that was astray
+	Newest   time.Time            `json:"newest,omitzero"`    // the newest sample that was looked at: no fault began before it
+	Begun    time.Time            `json:"begun,omitzero"`     // the first sample that was looked at
+	Settings []Setting            `json:"settings,omitempty"` // that the pods may have, in the order of their times
+}
+
+// Idle reports whether a cluster is known to have no Application, as Observation.Idle, and nobody is remembered to have had it since.
+func (m Memory) Idle(s Observation, name string) bool {
+	_, had := m.Last[name]
+	return !had && s.Idle(name)
 }
 
 // Verdict is what an observation means. Orphans and Doubled are beyond their grace, by cluster.
@@ -62,6 +69,7 @@ func Judge(m Memory, s Observation, intended func(cluster string) (replica int, 
 	if j.memory.Begun.IsZero() {
 		j.memory.Begun = j.newest
 	}
+	j.memory.Settings = m.settings(s, now)
 	for name, c := range s.Clusters { // each by itself; what is found is in order
 		replica, planned := intended(name)
 		if !planned {
@@ -124,10 +132,14 @@ func (j *judge) unknown(name string, c ClusterObservation, intended int) bool {
 }
 
 // empty reports whether a cluster that nobody has is one without Applications. Where those cannot be read, one that
-// nobody ever had is; so is one whose cache stays where it was.
+// nobody ever had is; so is one whose cache stays where it was. What was listed before its owner was gone says nothing: its
+// Application may be younger.
 func (j *judge) empty(name string, c ClusterObservation) bool {
-	if c.Apps != Unknown {
-		return c.Apps == 0
+	if c.Apps > 0 || c.Apps == 0 && j.staleFor(name) {
+		return false
+	}
+	if c.Apps == 0 {
+		return true
 	}
 	if _, had := j.memory.Last[name]; !had {
 		return true
@@ -142,13 +154,25 @@ func (j *judge) empty(name string, c ClusterObservation) bool {
 	return j.oldest.Sub(lost) >= forgotten
 }
 
+// staleFor reports whether the Applications were listed before a cluster's owner was gone.
+func (j *judge) staleFor(name string) bool {
+	_, had := j.memory.Last[name]
+	since, lost := j.memory.Lost[name]
+	if !lost {
+		since = j.newest
+	}
+	counted := j.observation.Counted
+	return had && !counted.IsZero() && counted.Before(since)
+}
+
 func (j *judge) orphan(name string, c ClusterObservation, intended int) {
 	since, known := j.memory.Lost[name]
 	if !known {
 		since = j.newest
 		j.memory.Lost[name] = since
 	}
-	stale := !j.observation.Counted.IsZero() && j.observation.Counted.Before(since) // it may have lost its last Application then
+	counted := j.observation.Counted
+	stale := !counted.IsZero() && counted.Before(since) // it may have lost its last Application then, or had its first
 	if stale || j.oldest.Sub(since) < j.grace.Orphaned {
 		return
 	}
@@ -225,7 +249,7 @@ func later(a, b time.Time) time.Time {
 }
 
 func (m Memory) clone() Memory {
-	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Astray: maps.Clone(m.Astray), Followed: m.Followed, Newest: m.Newest, Begun: m.Begun}
+	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Astray: maps.Clone(m.Astray), Followed: m.Followed, Newest: m.Newest, Begun: m.Begun, Settings: m.Settings}
 	if c.Last == nil {
 		c.Last = map[string]int{}
 	}

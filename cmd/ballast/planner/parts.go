@@ -84,7 +84,11 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 func (a *plannerApp) newObserver(n *nudge.Nudger) *gather.Observer {
 	return &gather.Observer{Reader: a.reader, Scrape: scrape.NewScraper(scrape.Options{}), Clock: clock.RealClock{},
 		Count:    counting(n, discover.Cluster.Called),
-		ByServer: counting(n, func(discover.Cluster) string { return "" })}
+		ByServer: counting(n, func(discover.Cluster) string { return "" }),
+		Listed: func() (string, []string) {
+			setting, problems := n.Listed()
+			return setting, nudge.Messages(problems)
+		}}
 }
 
 // counting counts the Applications of each cluster by its server and that name.

@@ -102,7 +102,9 @@ func (w *watcher) look(ctx context.Context) (*look, error) {
 	reports := w.scraper.Scrape(ctx, pods.Pods, w.clock.Now)
 	l := &look{At: now, Trouble: pods.Problems}
 	fleet, count := w.fleet(ctx, reports, l)
-	l.judge(w.last, pods, reports, ownership.Join(reports, fleet, count), workload, now)
+	seen := ownership.Join(reports, fleet, count)
+	seen.Setting = w.unlisted(l)
+	l.judge(w.last, pods, reports, seen.Doubted(w.last.owners, now), workload, now)
 	w.last = l.memory
 	w.figures.show(l)
 	return l, nil
@@ -153,6 +155,23 @@ func (w *watcher) fleet(ctx context.Context, reports []scrape.PodReport, l *look
 		return fleet, nil
 	}
 	return fleet, found
+}
+
+// unlisted tells which Applications are not found, and is what the last listing went by.
+func (w *watcher) unlisted(l *look) (setting string) {
+	setting, problems := w.applications.Listed()
+	for _, p := range problems {
+		why := p.Message
+		if p.Reason == nudge.NamespaceForbidden {
+			why = "not all Applications that Argo CD's setting application.namespaces names may be listed: " +
+				"let `ballast watch` list them in all namespaces"
+		}
+		why += "; a cluster of which none is listed, and that nobody had since this began, is not missed"
+		if !slices.Contains(l.Trouble, why) {
+			l.Trouble = append(l.Trouble, why)
+		}
+	}
+	return setting
 }
 
 // secrets are the clusters' as far as they may be listed; doubt says why they may not be those that the planner takes.

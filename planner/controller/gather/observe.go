@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,6 +36,13 @@ type Observer struct {
 	Clock  clock.PassiveClock
 
 	ByServer Count
+
+	// Listed, which may be nil, is what the last listing went by, and what keeps Applications from being found.
+	Listed func() (setting string, unlisted []string)
+
+	waits   time.Duration // for a listing; 0 stands for besideFor
+	running chan counted  // the listing that goes on
+	last    counted
 }
 
 // Count is how many Applications each server of a fleet has, by a listing of at most that age, and when that was so.
@@ -64,6 +72,9 @@ func (o *Observer) Observe(
 	if seen.Reported, err = o.reported(ctx, w.Namespace, reports, fleet); err != nil {
 		seen.Trouble = append(seen.Trouble, err.Error())
 	}
+	if o.Listed != nil {
+		seen.Reported.Setting, seen.Unlisted = o.Listed()
+	}
 	for _, r := range reports {
 		if r.Ready && !r.Answered() {
 			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s%s", r.Name, r.Err, alone))
@@ -82,13 +93,15 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []scr
 		return ownership.Join(reports, fleet, nil), nil
 	}
 	reported := ownership.Join(reports, fleet, nil)
+	wait, end := context.WithTimeout(ctx, cmp.Or(o.waits, besideFor))
+	defer end()
 	for _, age := range []time.Duration{countedFor, ownership.OrphanedAfter} {
-		applications, at, err := o.Count(ctx, namespace, fleet, age)
+		now, err := o.count(ctx, wait, namespace, fleet, age)
 		if err != nil {
 			return reported, err
 		}
-		reported = ownership.Join(reports, fleet, applications)
-		if reported.Counted = at; !reported.Misses() {
+		reported = ownership.Join(reports, fleet, now.of)
+		if reported.Counted = now.at; !reported.Misses() {
 			return reported, nil
 		}
 	}
@@ -96,7 +109,7 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []scr
 	if o.ByServer == nil || !slices.ContainsFunc(reported.Pods, empty) {
 		return reported, nil
 	}
-	byServer, _, err := o.ByServer(ctx, namespace, fleet, ownership.OrphanedAfter)
+	byServer, _, err := o.ByServer(wait, namespace, fleet, ownership.OrphanedAfter)
 	if err != nil {
 		return reported, err
 	}

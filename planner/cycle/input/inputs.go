@@ -73,6 +73,7 @@ type Observed struct {
 	Reported ownership.Observation `json:"reported,omitzero"`
 	Work     map[int]ServerWork    `json:"work,omitempty"` // reconciliations so far, by replica
 	Trouble  []string              `json:"trouble,omitempty"`
+	Unlisted []string              `json:"unlisted,omitempty"` // what keeps Applications from being found, while others are
 }
 
 // ServerWork is what a replica did for each cluster, by server URL.

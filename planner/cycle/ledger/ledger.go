@@ -29,6 +29,7 @@ func (l Ledger) Count(beside *placement.Servers) {
 	m := &l.Out.Memory.Changes
 	cooldown := change.Rate{Period: time.Duration(l.In.Config.Change.Moves.Cooldown)} // which asks for the last move
 	m.Ledger = m.Ledger.Kept(l.In.Now, append(RatesOf(l.In), cooldown))
+	m.Unserved = m.Unserved.Kept(l.In.Now, RatesOf(l.In))
 	if p := l.In.InForce; p != nil {
 		l.enterAsked(change.Healing, slices.Values(l.In.Healed), *p, beside)
 		l.CountStage(*p, beside)
@@ -51,22 +52,28 @@ func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 	}
 	if m.Cause == change.Failover {
 		l.noteFailed(maps.Keys(MovedBy(*r)), r.Stage == plan.Reverting)
-		l.enter(m.Cause, ServersOf(beside, l.served(maps.Keys(MovedBy(*r))), p))
+		served, rest := l.served(MovedBy(*r))
+		l.enter(m.Cause, ServersOf(beside, slices.Values(served), p))
+		m.Unserved = m.Unserved.Add(l.In.Now, m.Cause, ServersOf(beside, slices.Values(rest), p))
 		return
 	}
 	l.enter(cmp.Or(m.Cause, change.Balance), ServersOf(beside, maps.Keys(MovedBy(*r)), p))
 }
 
-// served are those that were there for an hour and have Applications, as far as anybody knows: who may create Secrets must not spend with
-// those of no use what a rescue, a rollback or a drain needs.
-func (l Ledger) served(names iter.Seq[string]) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for name := range names {
-			if l.Out.Memory.Known.Has(name) && !l.In.Observed.Reported.Idle(name) && !yield(name) {
-				return
-			}
+// served are those that are known and have Applications, as far as anybody knows: who may create Secrets must not spend with those of no use
+// what a rollback or a drain needs. The rest is not known yet, and may have Applications: it counts among failovers alone, or it would be moved
+// by any number. What has no Application carries nothing, and counts nowhere.
+func (l Ledger) served(moved map[string]int) (served, rest []string) {
+	for name := range moved {
+		switch {
+		case l.Out.Memory.Changes.Ownership.Idle(l.In.Observed.Reported, name):
+		case l.Out.Memory.Known.Has(name):
+			served = append(served, name)
+		default:
+			rest = append(rest, name)
 		}
 	}
+	return served, rest
 }
 
 // FailedOnce is for how long a failover counts against the clusters that it moved.

@@ -92,7 +92,7 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 		s.Ended = unread && !s.Unserved
 		if looked && reported.Asked {
 			s.Gone = unread
-			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
+			s.Idle = reported.Idle(name)
 			s.Uncounted = s.Uncounted || s.Idle
 		}
 		all[i] = s

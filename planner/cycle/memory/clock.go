@@ -2,6 +2,7 @@ package memory
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -19,6 +20,10 @@ func (m Memory) Until(now time.Time) Memory {
 		&m.Changes.Ownership.Lost, &m.Changes.Ownership.Doubled, &m.Changes.Ownership.Astray,
 	} {
 		*times = mapUntil(*times, now)
+	}
+	m.Changes.Ownership.Settings = slices.Clone(m.Changes.Ownership.Settings)
+	for i := range m.Changes.Ownership.Settings {
+		notAhead(now, &m.Changes.Ownership.Settings[i].Since)
 	}
 	m.Changes.Failures = m.Changes.Failures.Until(now)
 	m.Taken = m.Taken.Until(now)

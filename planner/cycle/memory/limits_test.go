@@ -26,13 +26,14 @@ func TestWhatLimitsChangesIsSmall(t *testing.T) {
 	for i := range 24 * 60 {
 		m.Changes.Ledger = m.Changes.Ledger.Add(sim.Epoch.Add(time.Duration(i)*time.Minute), change.Causes()[i%6], i%7)
 	}
+	m.Changes.Unserved = change.Ledger{}.Add(sim.Epoch, change.Failover, 3)
 	m.Changes.Trip, m.Changes.TripTold = &harm.Trip{At: sim.Epoch, Reason: harm.Slowed, Why: "it did"}, true
 	parts, stale := m.Parts(nil)
 	if n := len(parts[partLimits]); n > 16<<10 || len(stale) > 0 {
 		t.Errorf("%d bytes, want a few thousand; stale: %v", n, stale)
 	}
 	got, dropped := Of(map[string][]byte{partLimits: parts[partLimits]})
-	want := Memory{HoldOff: m.HoldOff, Heaviest: m.Heaviest, Changes: Changes{Ledger: m.Changes.Ledger, Trip: m.Changes.Trip, TripTold: true}}
+	want := Memory{HoldOff: m.HoldOff, Heaviest: m.Heaviest, Changes: Changes{Ledger: m.Changes.Ledger, Unserved: m.Changes.Unserved, Trip: m.Changes.Trip, TripTold: true}}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0), cmpopts.EquateEmpty()); diff != "" || len(dropped) > 0 {
 		t.Errorf("alone it says (dropped %v, -want +got):\n%s", dropped, diff)
 	}

@@ -45,6 +45,7 @@ type fleetMemory struct {
 // Secrets there is and however long their names, so that it is the last part to be left out of a history that is full.
 type limitsMemory struct {
 	Ledger   change.Ledger    `json:"ledger,omitempty"`
+	Unserved change.Ledger    `json:"unserved,omitempty"`
 	Cause    change.Cause     `json:"cause,omitempty"`
 	Counted  time.Time        `json:"counted,omitzero"`
 	Trip     *harm.Trip       `json:"trip,omitempty"`
@@ -71,10 +72,10 @@ type limitsMemory struct {
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
-	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
+	l := limitsMemory{Ledger: c.Ledger, Unserved: c.Unserved, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
 		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Limit: m.Limit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
 		Stopped: c.Stopped, Restart: c.Restarted, Looked: c.Looked, Pin: c.PinFailed, Failures: c.Failures, Counts: m.Counts}
-	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
+	c.Ledger, c.Unserved, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.Looked, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
 }
@@ -82,7 +83,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 // join puts it back.
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
-	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
+	c.Ledger, c.Unserved, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Unserved, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
 	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence, m.Limit = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence, l.Limit
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused, m.Counts = l.HoldOff, l.Heaviest, l.Rebased, l.Refused, l.Counts
 	c.Stopped, c.Restarted, c.Looked, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Looked, l.Pin, l.Failures
@@ -232,6 +233,7 @@ type Changes struct {
 	Recalled  bool                 `json:"recalled,omitempty"` // it was taken back by what has nothing to do with it: a person's word, a fleet that is not seen
 	PinFailed time.Time            `json:"pinFailed,omitzero"` // when a rollout failed that a Secret's pin asked for last
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
+	Unserved  change.Ledger        `json:"unserved,omitempty"` // failovers of clusters that are not known yet: they count among failovers alone
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
 	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
 	Suspect   map[string]time.Time `json:"suspect,omitempty"`  // clusters whose replicas may die of them, and when a failover moved them last

@@ -53,7 +53,7 @@ func bereft(s *snapshot.Snapshot) *Proposed {
 			continue
 		}
 		for name, row := range s.Next.Clusters {
-			served := s.Knows(name) && !s.In.Observed.Reported.Idle(name)
+			served := s.Knows(name) && !s.Changes.Ownership.Idle(s.In.Observed.Reported, name)
 			if served && row.Replica == replica && p.Want.Rows[name].Replica != replica {
 				return p
 			}

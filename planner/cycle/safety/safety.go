@@ -72,6 +72,21 @@ func (w *Watch) Look(g *ground.Ground) {
 	for _, trouble := range w.In.Observed.Trouble {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
 	}
+	w.tellUnlisted()
+}
+
+// tellUnlisted says why nobody can tell a cluster without Applications from one without an owner.
+func (w *Watch) tellUnlisted() {
+	const unknown = "; a cluster of which none is listed counts as one that may have some"
+	for _, why := range w.In.Observed.Unlisted {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "ApplicationsUnseen", Message: why + unknown})
+	}
+	since := w.In.Memory.Changes.Ownership.Unsettled(w.In.Observed.Reported, w.In.Now)
+	if !since.IsZero() {
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "ApplicationsUnseen", Message: fmt.Sprintf(
+			"Argo CD's setting application.namespaces is another one since %s, and a controller that started before goes by the one of then%s; "+
+				"put it back, or restart the controllers if it is meant", since.UTC().Format(time.RFC3339), unknown)})
+	}
 }
 
 // byName is how many Applications seem to have an empty dest_server for their cluster's name by two looks in a row, the lower number: a

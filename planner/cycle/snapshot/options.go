@@ -85,7 +85,16 @@ func movesLeft(s *Snapshot, cause change.Cause) int {
 
 // BudgetOf is the move budget as moves of that cause have it.
 func BudgetOf(s *Snapshot, cause change.Cause) change.Budget {
-	return change.Look(s.Changes.Ledger.Before(cause), ledger.RatesOf(s.In), s.Budget.Of, s.In.Now)
+	return change.Look(before(s, cause), ledger.RatesOf(s.In), s.Budget.Of, s.In.Now)
+}
+
+// before is what moves of that cause wait for. Only failovers wait for those of clusters that are not known yet.
+func before(s *Snapshot, cause change.Cause) change.Ledger {
+	l := s.Changes.Ledger.Before(cause)
+	if cause == change.Failover {
+		return l.With(s.Changes.Unserved)
+	}
+	return l
 }
 
 // SpareOf is how many servers may move for what could as well wait, now and ever: half of what each rate lets others than it move.
@@ -104,7 +113,7 @@ func RescueOf(s *Snapshot) int {
 	for i := range rates {
 		rates[i].Period = min(rates[i].Period, time.Hour)
 	}
-	return change.Left(s.Changes.Ledger.Before(change.Failover), rates, s.Budget.Of, s.In.Now)
+	return change.Left(before(s, change.Failover), rates, s.Budget.Of, s.In.Now)
 }
 
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.

@@ -181,9 +181,9 @@ func Unsaid(in input.Inputs, fleet discover.Fleet) string {
 	}
 	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
 	for _, c := range fleet.Clusters {
-		asked, answered := in.Observed.Reported.Clusters[c.Shard.ID]
+		asked := in.Observed.Reported.Clusters[c.Shard.ID]
 		_, scraped := seen[c.Shard.Server]
-		idle := answered && in.Observed.Reported.Asked && asked.Apps == 0
+		idle := in.Observed.Reported.Asked && in.Observed.Reported.Idle(c.Shard.ID)
 		explicit := c.Explicit.State == discover.ShardValid && c.Explicit.N < Replicas(in.Workload)
 		said := scraped || explicit || len(asked.Owners) == 1
 		if !said && !idle && !c.Skip {

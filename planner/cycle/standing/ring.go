@@ -29,7 +29,7 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 			continue
 		}
 		said := in.Observed.Reported.Clusters[c.Shard.ID]
-		accounted := listed || left || all && said.Apps == 0
+		accounted := listed || left || all && in.Observed.Reported.Idle(c.Shard.ID)
 		if !accounted || len(said.Holders) > 0 {
 			names = append(names, c.Shard.ID)
 		}

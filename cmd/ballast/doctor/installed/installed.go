@@ -232,6 +232,11 @@ func CheckLeader(s *look.Seen) (all []finding.Finding) {
 			c.Message),
 			"ballast status")...)
 	}
+	for _, p := range s.Said.Problems { // the leader alone lists Applications with the planner's rights
+		if p.Kind == "ApplicationsUnseen" {
+			all = append(all, finding.Warning.With(p.Kind+": "+p.Message, "docs/rollouts.md, Applications in other namespaces")...)
+		}
+	}
 	if len(all) == 0 {
 		return finding.Well("%s looked %s ago, and all is well", s.Said.Leader, age(s))
 	}

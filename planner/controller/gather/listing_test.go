@@ -1,0 +1,72 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+
+	"ballast/planner/discover"
+	"ballast/planner/ownership"
+)
+
+// TestNoCycleWaitsForAListing of Applications that lasts: the last numbers stand while it goes on, for half an hour; then, and of a cluster that
+// they do not have, nobody knows. What it finds is taken by the cycle after.
+func TestNoCycleWaitsForAListing(t *testing.T) {
+	w := newWorld(1)
+	w.add("c001", 1)
+	fleet := discover.All(w.in.Discovered, epoch)
+	clock := testingclock.NewFakeClock(epoch)
+	lists := make(chan ownership.Applications, 1)
+	var asked atomic.Int32
+	o := Observer{Clock: clock, waits: 10 * time.Millisecond,
+		Count: func(ctx context.Context, _ string, _ discover.Fleet, _ time.Duration) (ownership.Applications, time.Time, error) {
+			asked.Add(1)
+			if until, is := ctx.Deadline(); !is || time.Until(until) > listsFor {
+				t.Errorf("it may last until %s (%t)", until, is)
+			}
+			select {
+			case found := <-lists:
+				return found, epoch, nil
+			case <-ctx.Done():
+				return nil, time.Time{}, context.Cause(ctx)
+			}
+		}}
+	look := func(after time.Duration, first, second int, fails bool) {
+		t.Helper()
+		clock.SetTime(epoch.Add(after))
+		reported, err := o.reported(t.Context(), "argocd", nil, fleet)
+		if got := reported.Clusters; got["c000"].Apps != first || got["c001"].Apps != second || (err != nil) != fails {
+			t.Errorf("after %s: %d and %d Applications, %v; want %d and %d", after, got["c000"].Apps, got["c001"].Apps, err, first, second)
+		}
+	}
+	o.waits = time.Hour
+	lists <- ownership.Applications{server("c000"): 0}
+	look(0, 0, ownership.Unknown, false)
+	o.waits = 10 * time.Millisecond
+	look(time.Minute, 0, ownership.Unknown, false)
+	look(29*time.Minute, 0, ownership.Unknown, false)
+	look(30*time.Minute, ownership.Unknown, ownership.Unknown, true)
+	if n := asked.Load(); n != 2 {
+		t.Errorf("%d listings were begun, want the one that ended and the one that goes on", n)
+	}
+	o.waits = time.Hour
+	lists <- ownership.Applications{server("c000"): 0, server("c001"): 0}
+	look(31*time.Minute, 0, 0, false)
+}
+
+// TestAListingThatIsRefusedSaysSo at once, whatever stood before.
+func TestAListingThatIsRefusedSaysSo(t *testing.T) {
+	fleet, away := discover.All(newWorld(1).in.Discovered, epoch), errors.New("forbidden")
+	o := Observer{Clock: testingclock.NewFakeClock(epoch), last: counted{namespace: "argocd", of: ownership.Applications{server("c000"): 0}, at: epoch},
+		Count: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
+			return nil, time.Time{}, away
+		}}
+	reported, err := o.reported(t.Context(), "argocd", nil, fleet)
+	if !errors.Is(err, away) || reported.Clusters["c000"].Apps != ownership.Unknown {
+		t.Errorf("%d Applications, %v", reported.Clusters["c000"].Apps, err)
+	}
+}

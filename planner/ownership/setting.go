@@ -1,0 +1,98 @@
+package ownership
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Setting is the namespaces whose Applications Argo CD was told to work on, and since when that was seen.
+type Setting struct {
+	Of    string    `json:"of"`
+	Since time.Time `json:"since"`
+}
+
+const (
+	// around is by how much the time at which a setting was first seen and the time from which a container has it may differ: a cycle, and the
+	// minute for which a kubelet may keep a ConfigMap.
+	around = 2 * time.Minute
+	// mostSettings is how many are remembered.
+	mostSettings = 32
+)
+
+// Unsettled tells since when a pod may go by another setting than the Applications were listed by; zero: none does. A container has its
+// setting from its start, whatever the ConfigMap says since.
+func (m Memory) Unsettled(s Observation, now time.Time) (since time.Time) {
+	settings := m.settings(s, now)
+	if len(settings) == 0 {
+		return time.Time{}
+	}
+	last := settings[len(settings)-1]
+	for _, p := range s.Pods {
+		if !p.Started.IsZero() && !startedBy(settings, p.Started, last.Of) {
+			return last.Since
+		}
+	}
+	return time.Time{}
+}
+
+// startedBy reports whether a container of that start has that setting, and can have no other one.
+func startedBy(settings []Setting, started time.Time, of string) bool {
+	some := false
+	for i, one := range settings {
+		if !mayHave(settings, i, started) {
+			continue
+		}
+		if some = true; one.Of != of {
+			return false
+		}
+	}
+	return some
+}
+
+// mayHave reports whether a container of that start may have that one of the settings.
+func mayHave(settings []Setting, i int, started time.Time) bool {
+	began := !started.Before(settings[i].Since.Add(-around))
+	ended := i+1 < len(settings) && !started.Before(settings[i+1].Since.Add(around))
+	return began && !ended
+}
+
+// Doubted is the observation as it may be believed: while a pod may go by another setting, a cluster of which no Application was listed may
+// have some.
+func (s Observation) Doubted(m Memory, now time.Time) Observation {
+	if m.Unsettled(s, now).IsZero() {
+		return s
+	}
+	s.Clusters = maps.Clone(s.Clusters)
+	for name, c := range s.Clusters {
+		if c.Apps == 0 {
+			c.Apps = Unknown
+			s.Clusters[name] = c
+		}
+	}
+	return s
+}
+
+// settings is those that are remembered, with the one of the observation: the first is taken to hold for as long as any
+// pod runs. Those that no pod that runs can have are forgotten.
+func (m Memory) settings(s Observation, now time.Time) []Setting {
+	all := slices.Clone(m.Settings)
+	if s.Setting == "" || len(s.Pods) == 0 {
+		return all
+	}
+	switch {
+	case len(all) == 0:
+		return []Setting{{Of: s.Setting}}
+	case all[len(all)-1].Of != s.Setting:
+		all = append(all, Setting{s.Setting, now.UTC().Truncate(time.Second)})
+	}
+	var kept []Setting
+	for i, one := range all {
+		has := func(p PodObservation) bool { return !p.Started.IsZero() && mayHave(all, i, p.Started) }
+		stays := i+1 == len(all) || slices.ContainsFunc(s.Pods, has)
+		if again := len(kept) > 0 && kept[len(kept)-1].Of == one.Of; stays && !again {
+			kept = append(kept, one)
+		}
+	}
+	return kept[max(0, len(kept)-mostSettings):]
+}
