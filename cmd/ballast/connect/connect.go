@@ -32,7 +32,20 @@ type Options struct {
 	Namespace  string
 	overrides  clientcmd.ConfigOverrides
 	host       atomic.Value // whom the client asks; a command that was interrupted may go on meanwhile
+	owes       atomic.Pointer[debt]
 }
+
+// debt is what a command has to take back before it ends.
+type debt struct {
+	within time.Duration
+	stays  string // what is so, and how to mend it, where it cannot
+}
+
+// Owe has an interrupt wait for that long, beside InterruptGrace, for what the command has to take back. stays is told where that takes longer.
+func (o *Options) Owe(within time.Duration, stays string) { o.owes.Store(&debt{within, stays}) }
+
+// OwesNothing ends that: there is nothing to wait for any more.
+func (o *Options) OwesNothing() { o.owes.Store(nil) }
 
 // Register adds the flags, and ends the command in time.
 func (o *Options) Register(cmd *cobra.Command) {
@@ -47,7 +60,15 @@ func (o *Options) Register(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		// The REST mapper's discovery takes no context.
-		err := ending.Within(cmd.Context(), InterruptGrace, func() error { return run(cmd, args) })
+		ended := make(chan error, 1)
+		err := ending.Within(cmd.Context(), InterruptGrace, func() error {
+			err := run(cmd, args)
+			ended <- err
+			return err
+		})
+		if owed := o.owes.Load(); owed != nil && errors.Is(err, ending.ErrLeftBehind) {
+			err = ending.Within(cmd.Context(), owed.within, func() error { return <-ended })
+		}
 		return o.explain(err)
 	}
 }
@@ -60,7 +81,11 @@ func (o *Options) explain(err error) error {
 	case errors.As(err, &status) && apierrors.IsForbidden(err):
 		return missing(err, o.Namespace)
 	case errors.Is(err, ending.ErrLeftBehind):
-		return fmt.Errorf("interrupted before API server %q answered", o.host.Load())
+		err = fmt.Errorf("interrupted before API server %q answered", o.host.Load())
+		if owed := o.owes.Load(); owed != nil {
+			err = fmt.Errorf("%w\n%s", err, owed.stays)
+		}
+		return err
 	case errors.As(err, &call) && call.Timeout():
 		return fmt.Errorf("%w\nAPI server %q did not answer in time: see whether `kubectl get --raw /readyz` does; "+
 			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err, o.host.Load())

@@ -320,7 +320,8 @@ func stops(doc configmap.Document) bool {
 // errGoesOn is that a rollout began since the last look.
 var errGoesOn = errors.New("a rollout began meanwhile")
 
-// breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time ends first.
+// breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time ends first. Where it
+// does not come to stand, the freeze goes under which a rollout ended.
 func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 	var name string
 	once := func() error {
@@ -339,7 +340,11 @@ func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 		}
 		err = once()
 	}
-	return err
+	if err != nil {
+		return o.thawed(ctx, c, err)
+	}
+	o.cluster.OwesNothing()
+	return nil
 }
 
 // alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
