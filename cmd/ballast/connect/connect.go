@@ -2,8 +2,10 @@
 package connect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -15,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/ending"
+	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/version"
+	"ballast/planner/printable"
 )
 
 const (
@@ -32,6 +36,7 @@ type Options struct {
 	Namespace  string
 	overrides  clientcmd.ConfigOverrides
 	host       atomic.Value // whom the client asks; a command that was interrupted may go on meanwhile
+	context    atomic.Value // of the kubeconfig, by which that was chosen
 	owes       atomic.Pointer[debt]
 }
 
@@ -97,7 +102,8 @@ func (o *Options) explain(err error) error {
 func (o *Options) REST() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides).ClientConfig()
+	loading := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides)
+	cfg, err := loading.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("there is no kubeconfig, and this is no pod: name one by --kubeconfig or KUBECONFIG, as for kubectl")
 	}
@@ -107,8 +113,28 @@ func (o *Options) REST() (*rest.Config, error) {
 	cfg.UserAgent = "ballast/" + version.Build()
 	cfg.QPS, cfg.Burst = 50, 100
 	o.host.Store(cfg.Host)
+	if raw, err := loading.RawConfig(); err == nil {
+		o.context.Store(cmp.Or(o.overrides.CurrentContext, raw.CurrentContext))
+	}
 	return cfg, nil
 }
+
+// SayWhere says which API server is asked, to whoever is about to answer a question: namespaces and workloads have the same names in each
+// cluster. It says nothing before a client was made.
+func (o *Options) SayWhere(out io.Writer) {
+	host, _ := o.host.Load().(string)
+	name, _ := o.context.Load().(string)
+	switch {
+	case host == "":
+	case name == "":
+		say.To(out, "This is API server %q.\n", printable.Server(host))
+	default:
+		say.To(out, "This is API server %q, by context %q.\n", printable.Server(host), printable.Text(name, mostContext))
+	}
+}
+
+// mostContext is how much of a context's name is shown, in characters.
+const mostContext = 100
 
 // Client asks the API server.
 func (o *Options) Client() (client.Client, error) {
