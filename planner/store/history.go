@@ -234,7 +234,12 @@ func (s *Store) Overtaken(ctx context.Context, h History) (overtaken, byOthers b
 	if err != nil {
 		return false, false, err
 	}
-	own := now != nil && (s.alike(h.object, now) || h.tried != nil && s.alike(h.tried, now))
+	if now == nil { // deleted since
+		return true, true, nil
+	}
+	own := slices.ContainsFunc([]*corev1.ConfigMap{h.object, h.tried}, func(cm *corev1.ConfigMap) bool {
+		return cm != nil && s.alike(cm, now)
+	})
 	return true, !own, nil
 }
 

@@ -46,7 +46,8 @@ type debt struct {
 	stays  string // what is so, and how to mend it, where it cannot
 }
 
-// Owe has an interrupt wait for that long, beside InterruptGrace, for what the command has to take back. stays is told where that takes longer.
+// Owe has an interrupt wait for that long, beside InterruptGrace, for what the command has to take back. stays is told where that takes
+// longer.
 func (o *Options) Owe(within time.Duration, stays string) { o.owes.Store(&debt{within, stays}) }
 
 // OwesNothing ends that: there is nothing to wait for any more.

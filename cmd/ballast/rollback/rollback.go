@@ -238,8 +238,8 @@ func (o *options) back(ctx context.Context, m *steer.PlanMap, revision int64, in
 			return nil, fmt.Errorf("the plan became revision %d while you looked at %d: look again; nothing was changed", p.Revision, shown)
 		}
 		if other := now.Rollback != "" && now.Rollback != to && now.Rollback != asked; other && !o.yes {
-			return nil, fmt.Errorf("somebody asked for revision %s while you looked: run rollback again to see what would replace that; nothing was changed",
-				say.OneLine(now.Rollback))
+			return nil, fmt.Errorf("somebody asked for revision %s while you looked: "+
+				"run rollback again to see what would replace that; nothing was changed", say.OneLine(now.Rollback))
 		}
 		_, err = choose(*p, kept, revision)
 		return steer.Edits{plan.AnnotationRollback: &to}, err
