@@ -111,8 +111,12 @@ func (t live) nextWave(done string) {
 		t.enter(plan.Verifying, Advanced, done+"every cluster has its replica")
 		return
 	}
-	if t.Options.Ends != "" {
-		t.end(Finished, fmt.Sprintf("%s%s: where the other clusters go is decided anew", done, t.Options.Ends))
+	why := t.Options.Ends
+	if len(left) > 0 {
+		why = cmp.Or(why, t.Options.Shut)
+	}
+	if why != "" {
+		t.end(Finished, fmt.Sprintf("%s%s: where the other clusters go is decided anew", done, why))
 		return
 	}
 	wave, blocked, spent := t.waves.Choose(left)

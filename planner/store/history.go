@@ -22,6 +22,7 @@ const keySavedAt = "savedAt"
 type History struct {
 	history.Content
 	object *corev1.ConfigMap
+	tried  *corev1.ConfigMap // what a write would have stored whose end nobody knows
 }
 
 // Immutable reports whether somebody made the ConfigMap immutable.
@@ -58,22 +59,41 @@ func (s *Store) ReadHistory(ctx context.Context) (History, []string, error) {
 	return h, problems, nil
 }
 
-// Overtaken reports whether another history stands than the one that was read or written last: somebody deleted it, or
-// wrote it.
-func (s *Store) Overtaken(ctx context.Context, h History) (bool, error) {
+// Tried is the history as it was, with what a write that failed may have stored all the same.
+func (h History) Tried(failed History) History {
+	h.tried = failed.tried
+	return h
+}
+
+// Overtaken reports whether another object stands than the one that was read or written last, and whether that is somebody else's doing:
+// they deleted it, or what it says is neither what was known nor what an own write would have stored whose answer was lost.
+func (s *Store) Overtaken(ctx context.Context, h History) (overtaken, byOthers bool, err error) {
 	if h.object == nil {
-		return false, nil
+		return false, false, nil
 	}
 	var stands metav1.PartialObjectMetadata
 	stands.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.History}, &stands)
+	err = s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.History}, &stands)
 	if apierrors.IsNotFound(err) {
-		return true, nil
+		return true, true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking at ConfigMap %q in %q: %w", s.History, s.Namespace, err)
+		return false, false, fmt.Errorf("looking at ConfigMap %q in %q: %w", s.History, s.Namespace, err)
 	}
-	return stands.ResourceVersion != h.object.ResourceVersion, nil
+	if stands.ResourceVersion == h.object.ResourceVersion {
+		return false, false, nil
+	}
+	now, err := s.get(ctx, s.History)
+	if err != nil {
+		return false, false, err
+	}
+	if now == nil { // deleted since
+		return true, true, nil
+	}
+	own := slices.ContainsFunc([]*corev1.ConfigMap{h.object, h.tried}, func(cm *corev1.ConfigMap) bool {
+		return cm != nil && s.alike(cm, now)
+	})
+	return true, !own, nil
 }
 
 // WriteHistory writes the history over the one it was read from: the keys that differ, and away with those that are not
@@ -109,10 +129,14 @@ func (s *Store) WriteHistory(ctx context.Context, h History, now time.Time) (His
 	}
 	cm, err := s.put(ctx, s.History, h.object, c)
 	if err != nil {
+		if o := h.object; o != nil {
+			h.tried = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Immutable: o.Immutable,
+				Data: map[string]string{keySavedAt: saved}, BinaryData: data}
+		}
 		return h, err
 	}
 	h.Plans = slices.DeleteFunc(slices.Clone(h.Plans), func(r history.Record) bool { return slices.Contains(dropped.Plans, r.Revision) })
-	h.SavedAt, h.Dropped, h.object = now.UTC().Truncate(time.Second), dropped, cm
+	h.SavedAt, h.Dropped, h.object, h.tried = now.UTC().Truncate(time.Second), dropped, cm, nil
 	return h, nil
 }
 

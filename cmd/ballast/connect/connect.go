@@ -2,8 +2,10 @@
 package connect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -15,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/ending"
+	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/version"
 	"ballast/planner/discover/secrets"
 	"ballast/planner/paged"
+	"ballast/planner/printable"
 )
 
 const (
@@ -34,6 +38,26 @@ type Options struct {
 	Namespace  string
 	overrides  clientcmd.ConfigOverrides
 	host       atomic.Value // whom the client asks; a command that was interrupted may go on meanwhile
+	context    atomic.Value // of the kubeconfig, by which that was chosen
+	owes       atomic.Value // *debt
+}
+
+// debt is what a command has to take back before it ends.
+type debt struct {
+	within time.Duration
+	stays  string // what is so, and how to mend it, where it cannot
+}
+
+// Owe has an interrupt wait for that long, beside InterruptGrace, for what the command has to take back. stays is told where that takes
+// longer.
+func (o *Options) Owe(within time.Duration, stays string) { o.owes.Store(&debt{within, stays}) }
+
+// OwesNothing ends that: there is nothing to wait for any more.
+func (o *Options) OwesNothing() { o.owes.Store((*debt)(nil)) }
+
+func (o *Options) debt() *debt {
+	owed, _ := o.owes.Load().(*debt)
+	return owed
 }
 
 // Register adds the flags, and ends the command in time.
@@ -49,7 +73,15 @@ func (o *Options) Register(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		// The REST mapper's discovery takes no context.
-		err := ending.Within(cmd.Context(), InterruptGrace, func() error { return run(cmd, args) })
+		ended := make(chan error, 1)
+		err := ending.Within(cmd.Context(), InterruptGrace, func() error {
+			err := run(cmd, args)
+			ended <- err
+			return err
+		})
+		if owed := o.debt(); owed != nil && errors.Is(err, ending.ErrLeftBehind) {
+			err = ending.Within(cmd.Context(), owed.within, func() error { return <-ended })
+		}
 		return o.explain(err)
 	}
 }
@@ -62,7 +94,11 @@ func (o *Options) explain(err error) error {
 	case errors.As(err, &status) && apierrors.IsForbidden(err):
 		return missing(err, o.Namespace)
 	case errors.Is(err, ending.ErrLeftBehind):
-		return fmt.Errorf("interrupted before API server %q answered", o.host.Load())
+		err = fmt.Errorf("interrupted before API server %q answered", o.host.Load())
+		if owed := o.debt(); owed != nil {
+			err = fmt.Errorf("%w\n%s", err, owed.stays)
+		}
+		return err
 	case errors.As(err, &call) && call.Timeout():
 		return fmt.Errorf("%w\nAPI server %q did not answer in time: see whether `kubectl get --raw /readyz` does; "+
 			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err, o.host.Load())
@@ -74,7 +110,8 @@ func (o *Options) explain(err error) error {
 func (o *Options) REST() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides).ClientConfig()
+	loading := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides)
+	cfg, err := loading.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("there is no kubeconfig, and this is no pod: name one by --kubeconfig or KUBECONFIG, as for kubectl")
 	}
@@ -84,8 +121,28 @@ func (o *Options) REST() (*rest.Config, error) {
 	cfg.UserAgent = "ballast/" + version.Build()
 	cfg.QPS, cfg.Burst = 50, 100
 	o.host.Store(cfg.Host)
+	if raw, err := loading.RawConfig(); err == nil {
+		o.context.Store(cmp.Or(o.overrides.CurrentContext, raw.CurrentContext))
+	}
 	return cfg, nil
 }
+
+// SayWhere says which API server is asked, to whoever is about to answer a question: namespaces and workloads have the same names in each
+// cluster. It says nothing before a client was made.
+func (o *Options) SayWhere(out io.Writer) {
+	host, _ := o.host.Load().(string)
+	name, _ := o.context.Load().(string)
+	switch {
+	case host == "":
+	case name == "":
+		say.To(out, "This is API server %q.\n", printable.Server(host))
+	default:
+		say.To(out, "This is API server %q, by context %q.\n", printable.Server(host), printable.Text(name, mostContext))
+	}
+}
+
+// mostContext is how much of a context's name is shown, in characters.
+const mostContext = 100
 
 // Client asks the API server. Cluster Secrets it reads page by page.
 func (o *Options) Client() (client.Client, error) {

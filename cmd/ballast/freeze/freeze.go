@@ -154,7 +154,7 @@ func (o *options) resume(ctx context.Context, in io.Reader, out io.Writer) error
 		return err
 	}
 	ask := seen.Tripped != "" || seen.Paused && !owns(m.User(ctx), seen)
-	if ask && !o.yes && !agrees(in, out, seen) {
+	if ask && !o.yes && !o.agrees(in, out, seen) {
 		return errors.New("nothing was changed")
 	}
 	state, written, err := m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
@@ -178,7 +178,8 @@ func owns(user string, seen steer.State) bool {
 }
 
 // agrees shows what a resume clears, and whose it is, and asks.
-func agrees(in io.Reader, out io.Writer, seen steer.State) bool {
+func (o *options) agrees(in io.Reader, out io.Writer, seen steer.State) bool {
+	o.Cluster.SayWhere(out)
 	if seen.Tripped == "" {
 		say.To(out, "%s\n", seen.FrozenBy())
 		return say.Confirm(in, out, "End the freeze and let it decide again?")

@@ -36,7 +36,7 @@ func rollsBack(t *testing.T, s *fixture.Site) {
 	s.Writes(t, 0, func() {
 		fixture.Holds(t, fixture.First(works(t, s.Alice, "", "rollback", "14", "--dry-run")), "From revision 17 back to 14: 2 moves, with 4 replicas instead of 3.", "Nothing was changed.")
 		out, notes, failure := run(t, s.Alice, "no\n", "rollback", "14")
-		if fixture.Holds(t, notes, "dev       0.02   2      3", "Go back from revision 17 to 14? [y/N]"); failure != "nothing was changed" || out != "" {
+		if fixture.Holds(t, notes, "dev       0.02   2      3", "This is API server \"", "Go back from revision 17 to 14? [y/N]"); failure != "nothing was changed" || out != "" {
 			t.Errorf("it ends with %q, %q", failure, out)
 		}
 		if _, _, failure := run(t, s.Alice, "", "rollback", "9", "--yes"); failure != "REVISION: 9 is not kept; choose one of 14" {
@@ -81,5 +81,20 @@ func rollsBackWhatWasSeen(t *testing.T, s *fixture.Site) {
 	}
 	if got, asked := s.Stored(t).Annotations[plan.AnnotationRollback]; asked {
 		t.Errorf("revision %s is asked for", got)
+	}
+}
+
+// keepsWhatAnotherAskedFor: who saw no rollback under way replaces none that began meanwhile, and one that they saw.
+func keepsWhatAnotherAskedFor(t *testing.T, s *fixture.Site) {
+	for before, want := range map[string]string{"": "15", "15": "14"} {
+		s.Plans(t, fixture.Steered(nil), map[string]string{plan.AnnotationRollback: before})
+		s.Keeps(t, fixture.Steered(nil), fixture.Revision(14, fixture.Four), fixture.Revision(15, fixture.Four))
+		o := &options{Options: s.Connected(), history: "ballast-history"}
+		connected := s.Connected()
+		err := o.back(t.Context(), fixture.MustOpen(t, &connected), 14, &fixture.WhenAsked{Happens: func() { s.Annotates(t, plan.AnnotationRollback, "15") }}, io.Discard, io.Discard)
+		refused := err != nil && err.Error() == "somebody asked for revision 15 while you looked: run rollback again to see what would replace that; nothing was changed"
+		if got := s.Stored(t).Annotations[plan.AnnotationRollback]; got != want || refused != (before == "") {
+			t.Errorf("where %q was asked for before, %q is asked for now, and it ends with %v", before, got, err)
+		}
 	}
 }

@@ -223,11 +223,12 @@ func (o *options) back(ctx context.Context, m *steer.PlanMap, revision int64, in
 		if err := d.WriteTable(notes); err != nil {
 			return err
 		}
+		o.Cluster.SayWhere(notes)
 		if !say.Confirm(in, notes, fmt.Sprintf("Go back from revision %d to %d?", d.From, d.To)) {
 			return errors.New("nothing was changed")
 		}
 	}
-	shown := state.Plan.Revision
+	shown, asked := state.Plan.Revision, state.Rollback
 	to := strconv.FormatInt(revision, 10)
 	state, d.Changed, err = m.Annotate(ctx, func(now steer.State) (steer.Edits, error) {
 		p, err := now.NeedEnforce()
@@ -236,6 +237,10 @@ func (o *options) back(ctx context.Context, m *steer.PlanMap, revision int64, in
 		}
 		if !o.yes && p.Revision != shown {
 			return nil, fmt.Errorf("the plan became revision %d while you looked at %d: look again; nothing was changed", p.Revision, shown)
+		}
+		if other := now.Rollback != "" && now.Rollback != to && now.Rollback != asked; other && !o.yes {
+			return nil, fmt.Errorf("somebody asked for revision %s while you looked: "+
+				"run rollback again to see what would replace that; nothing was changed", say.OneLine(now.Rollback))
 		}
 		_, err = choose(*p, kept, revision)
 		return steer.Edits{plan.AnnotationRollback: &to}, err

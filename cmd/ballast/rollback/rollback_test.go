@@ -258,6 +258,7 @@ func TestRollingBackOnARealAPIServer(t *testing.T) {
 		"lists the plans that are kept":                  listsPlans,
 		"shows the way back, asks, and asks the planner": rollsBack,
 		"asks for no plan that nobody saw":               rollsBackWhatWasSeen,
+		"keeps what another person asked for meanwhile":  keepsWhatAnotherAskedFor,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, s) })
 	}

@@ -83,9 +83,23 @@ func (o *options) settled(ctx context.Context, c client.Client, workload string)
 	if err == nil {
 		return target, w, nil
 	}
+	return target, w, o.thawed(ctx, c, err)
+}
+
+// thawed takes the freeze of uninstall back, and says where it cannot. A freeze that nobody ends keeps failovers away, too.
+func (o *options) thawed(ctx context.Context, c client.Client, err error) error {
 	thaw, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawWithin) // the command's own time may be over
 	defer cancel()
-	return target, w, errors.Join(err, o.maps().Thaw(thaw, c))
+	if failed := o.maps().Thaw(thaw, c); failed != nil {
+		return errors.Join(err, fmt.Errorf("%w\n%s", failed, o.freezeStays()))
+	}
+	o.cluster.OwesNothing()
+	return err
+}
+
+func (o *options) freezeStays() string {
+	return fmt.Sprintf("the freeze of uninstall may still stand, under which nothing begins, a failover neither: see `ballast status -n %s`, "+
+		"and end it with `ballast resume -n %[1]s --plan-configmap %s`", o.cluster.Namespace, o.plan)
 }
 
 // settle has the rollout under way end, and nothing begin after it: a wave comes to its end, what restarts goes on to its own,
@@ -111,6 +125,7 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 			return false, errors.New(wish)
 		}
 		if !doc.Paused {
+			o.cluster.Owe(thawWithin, o.freezeStays())
 			return false, o.maps().Freeze(ctx, c)
 		}
 		return false, nil

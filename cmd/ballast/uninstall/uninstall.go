@@ -43,6 +43,7 @@ type options struct {
 	heartbeat heartbeat
 	foreign   []client.Object // that stay, of the step that goes on
 	sizes     string          // what becomes of those that the plan holds
+	nothing   bool            // of ballast was found
 	gone      bool            // there is no application-controller, as it was looked for last
 	otherwise string          // what the step that goes on does, where that is not what it said before it waited
 }
@@ -59,7 +60,8 @@ func NewCommand() *cobra.Command {
      rollout.x0y stopped come back; where no planner leads (for a minute none renews its Lease), nobody ends it, and what is done stays
   1. break-glass: every write passes but one to data.plan, and what the API server's policies refuse; the planner stops writing
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
-     where it differs, this restarts the application-controller once. A workload that opted out of ballast keeps its own
+     where it differs, this restarts the application-controller once. A workload that opted out of ballast keeps its own, and
+     where nothing of ballast is found, which is said first, so does any
   3. the webhook configuration, so that no write asks for what is about to go
   4. the Deployments, their Lease, accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
      class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead,
@@ -119,9 +121,17 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 // agreed is what target answers once the person agrees: a rollout may have begun while they thought, and is not to be cut.
 func (o *options) agreed(ctx context.Context, c client.Client, in io.Reader, out io.Writer) (plan.Target, discover.Workload, bool, error) {
 	target, w, goesOn, err := o.target(ctx, c)
-	if err != nil || o.yes {
+	if err != nil {
 		return target, w, goesOn, err
 	}
+	if o.nothing {
+		say.To(out, "Nothing of ballast was found in %s: no plan, history or status, no Lease, and nothing that its manifests make. "+
+			"Is this the cluster and the namespace that you mean?\n", o.cluster.Namespace)
+	}
+	if o.yes {
+		return target, w, goesOn, nil
+	}
+	o.cluster.SayWhere(out)
 	if o.sizes != "" {
 		say.To(out, "Sizes: %s.\n", o.sizes)
 	}
@@ -162,6 +172,9 @@ type uninstallStep struct {
 func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep {
 	env := o.envStep(target, w)
 	align := func(ctx context.Context, c client.Client) error {
+		if o.nothing {
+			return nil
+		}
 		var err error
 		if target, w, err = o.alignEnv(ctx, c, target); err != nil {
 			return err
@@ -206,6 +219,8 @@ func (o *options) envStep(target plan.Target, w discover.Workload) string {
 	switch {
 	case o.gone:
 		return fmt.Sprintf("%s, so that it has no %s to change", isGone(target), plan.EnvReplicas)
+	case o.nothing: // it may be another cluster than the person means, and the env another one's
+		return fmt.Sprintf("%s of %s %s stays as it is, since nothing of ballast was found", plan.EnvReplicas, w.Kind, w.Name)
 	case w.Unmanaged: // nobody of ballast writes to it, and what is right for it its owners know
 		return fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: "+
 			"where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
@@ -237,7 +252,11 @@ func (o *options) target(ctx context.Context, c client.Client) (target plan.Targ
 	if err != nil {
 		return plan.Target{}, discover.Workload{}, false, err
 	}
-	return o.judge(ctx, c, doc)
+	target, w, goesOn, err = o.judge(ctx, c, doc)
+	if o.nothing = false; err == nil && doc.Plan == nil {
+		o.nothing, err = o.objects().Nothing(ctx, c, target.Name)
+	}
+	return target, w, goesOn, err
 }
 
 // judge is target by what stands in the plan ConfigMap.
@@ -320,7 +339,8 @@ func stops(doc configmap.Document) bool {
 // errGoesOn is that a rollout began since the last look.
 var errGoesOn = errors.New("a rollout began meanwhile")
 
-// breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time ends first.
+// breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time ends first. Where it
+// does not come to stand, the freeze goes under which a rollout ended.
 func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 	var name string
 	once := func() error {
@@ -339,7 +359,11 @@ func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 		}
 		err = once()
 	}
-	return err
+	if err != nil {
+		return o.thawed(ctx, c, err)
+	}
+	o.cluster.OwesNothing()
+	return nil
 }
 
 // alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the

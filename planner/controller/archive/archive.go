@@ -206,6 +206,7 @@ func (a *Archive) save(ctx context.Context, m memory.Memory) error {
 	}
 	a.tellDenied(err)
 	if err != nil {
+		a.history = a.history.Tried(saved)
 		a.Metrics.Writes.WithLabelValues("history", "failed").Inc()
 		return err
 	}
@@ -232,13 +233,16 @@ func (a *Archive) readAgain(ctx context.Context) error {
 }
 
 // HoldHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due
-// next: a leader that ends in between would take what is known of moves and failures along.
+// next: a leader that ends in between would take what is known of moves and failures along. An own write whose answer was lost, and a
+// label or an annotation of somebody's, are told of nobody.
 func (a *Archive) HoldHistory(ctx context.Context) error {
-	overtaken, err := a.Store.Overtaken(ctx, a.history)
+	overtaken, byOthers, err := a.Store.Overtaken(ctx, a.history)
 	if err != nil || !overtaken {
 		return err
 	}
-	a.Tell(input.Inputs{}, telemetry.HistoryReplaced(a.Store.History))
+	if byOthers {
+		a.Tell(input.Inputs{}, telemetry.HistoryReplaced(a.Store.History))
+	}
 	return a.readAgain(ctx)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
@@ -26,7 +27,7 @@ func RolloutOptions(s *Snapshot, cause change.Cause) basis.Options {
 	r := s.In.Config.Rollout
 	o := basis.Options{Mode: ModeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
 		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause), Ends: ends(s, cause), TurnsBack: s.TurnsBack,
-		Small: small(s, cause)}
+		Small: small(s, cause), Shut: shut(s, cause)}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
@@ -67,6 +68,20 @@ func ends(s *Snapshot, cause change.Cause) string {
 	}
 	if cause.Levels() {
 		return tooLarge(s)
+	}
+	return ""
+}
+
+// shut says why no further wave of what levels begins: change.moves is off by now, or its window is over. Its cooldown is of beginnings
+// alone, for each wave is a move.
+func shut(s *Snapshot, cause change.Cause) string {
+	if cause != change.Balance {
+		return ""
+	}
+	for _, b := range changerules.OfMoves(s.In.Config.Change).MayMove(s.In.Now, change.Past{}) {
+		if b.Reason == change.UpdatePolicy || b.Reason == change.OutsideMaintenance {
+			return worded(b)
+		}
 	}
 	return ""
 }

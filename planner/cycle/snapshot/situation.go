@@ -91,9 +91,13 @@ func MoveBlock(s *Snapshot) string {
 	if len(blocks) == 0 {
 		return ""
 	}
-	why := fmt.Sprintf("change.moves: %s (%s)", blocks[0].Why, blocks[0].Reason)
-	if until := blocks[0].Until; !until.IsZero() {
-		why += ", until " + until.UTC().Format(time.RFC3339)
+	return worded(blocks[0])
+}
+
+func worded(b change.Block) string {
+	why := fmt.Sprintf("change.moves: %s (%s)", b.Why, b.Reason)
+	if !b.Until.IsZero() {
+		why += ", until " + b.Until.UTC().Format(time.RFC3339)
 	}
 	return why
 }

@@ -18,7 +18,8 @@ import (
 // of x0y. The others are of mode live. MaxMovesPerWave and Budget: servers that one wave may move, and that may be
 // moved now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing, Unwell those for which
 // nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
-// waves or before replicas go; empty: it goes on. Two are of mode default, too. Rescue: clusters leave replicas that
+// waves or before replicas go; empty: it goes on. Shut says why no further wave is to begin: what has left a replica by then lets that
+// replica go all the same. Two are of mode default, too. Rescue: clusters leave replicas that
 // are unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for
 // it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes. Memory is what the clusters of a
 // replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it. Small are the replicas that are to
@@ -40,6 +41,7 @@ type Options struct {
 	Partial         bool          `json:"partial,omitempty"`
 	KeepEnv         bool          `json:"keepEnv,omitempty"`
 	Ends            string        `json:"ends,omitempty"`
+	Shut            string        `json:"shut,omitempty"`
 	TurnsBack       string        `json:"turnsBack,omitempty"`
 
 	Bytes map[string]plan.Bytes `json:"bytes,omitempty"`

@@ -32,12 +32,7 @@ func (i Installation) DeleteRest(ctx context.Context, c client.Client) (foreign 
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
-		untypedList("cert-manager.io", "Certificate"), untypedList("cert-manager.io", "Issuer"),
-		untypedList("monitoring.coreos.com", "PrometheusRule"), untypedList("monitoring.coreos.com", "PodMonitor"),
-		&corev1.ServiceAccountList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ConfigMapList{},
-	} {
+	for _, kind := range kinds() {
 		labelled, err := i.labelled(ctx, c, kind)
 		if err != nil {
 			return foreign, err
@@ -69,6 +64,16 @@ func (i Installation) DeleteRest(ctx context.Context, c client.Client) (foreign 
 		}
 	}
 	return foreign, nil
+}
+
+// kinds are those of what ballast's manifests make in a namespace, in the order in which it goes.
+func kinds() []client.ObjectList {
+	return []client.ObjectList{
+		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
+		untypedList("cert-manager.io", "Certificate"), untypedList("cert-manager.io", "Issuer"),
+		untypedList("monitoring.coreos.com", "PrometheusRule"), untypedList("monitoring.coreos.com", "PodMonitor"),
+		&corev1.ServiceAccountList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ConfigMapList{},
+	}
 }
 
 // keptForLast reports whether the step after this one knows what becomes of an object.
@@ -121,6 +126,15 @@ func accountsOf(object client.Object) (names []string) {
 
 // deleteOutside deletes what has no namespace and is this installation's.
 func (i Installation) deleteOutside(ctx context.Context, c client.Client) (foreign []client.Object, err error) {
+	all, err := i.outside(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return all.foreign(i.Namespace), deleteAll(ctx, c, all.rest(i.Namespace))
+}
+
+// outside is what has no namespace and may be this installation's, but the webhook configurations.
+func (i Installation) outside(ctx context.Context, c client.Client) (*outside, error) {
 	var all outside
 	for _, kind := range []client.ObjectList{&all.policyBindings, &all.policies, &all.roles, &all.classes} {
 		if err := list(ctx, c, kind, client.MatchingLabels{PartOf: "ballast"}); err != nil {
@@ -130,33 +144,41 @@ func (i Installation) deleteOutside(ctx context.Context, c client.Client) (forei
 	if err := list(ctx, c, &all.bindings); err != nil { // all of them: a ClusterRole that another's binds stays
 		return nil, err
 	}
-	return all.foreign(i.Namespace), deleteAll(ctx, c, all.rest(i.Namespace))
+	return &all, nil
 }
 
 // DeleteLease deletes what the planners elected their leader by, unless it names another installation's plan. Without a workload whose
 // name it has, it is the one that names this one's.
 func (i Installation) DeleteLease(ctx context.Context, c client.Client, workload string) error {
+	leases, err := i.leases(ctx, c, workload)
+	if err != nil {
+		return err
+	}
+	return deleteAll(ctx, c, leases)
+}
+
+func (i Installation) leases(ctx context.Context, c client.Client, workload string) ([]client.Object, error) {
 	if workload == "" {
 		var leases coordinationv1.LeaseList
 		if err := list(ctx, c, &leases, client.InNamespace(i.Namespace)); err != nil {
-			return err
+			return nil, err
 		}
-		return deleteAll(ctx, c, only(leases.Items, func(l *coordinationv1.Lease) bool {
+		return only(leases.Items, func(l *coordinationv1.Lease) bool {
 			return strings.HasPrefix(l.Name, "ballast-") && l.Annotations[conflicts.AnnotationPlan] == i.Namespace+"/"+i.Plan
-		}))
+		}), nil
 	}
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: i.Namespace, Name: "ballast-" + workload}
 	if err := c.Get(ctx, key, lease); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil
+			return nil, nil
 		}
-		return fmt.Errorf("reading Lease %q: %w", key.Name, err)
+		return nil, fmt.Errorf("reading Lease %q: %w", key.Name, err)
 	}
 	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != i.Namespace+"/"+i.Plan {
-		return nil
+		return nil, nil
 	}
-	return deleteAll(ctx, c, []client.Object{lease})
+	return []client.Object{lease}, nil
 }
 
 func untypedList(group, kind string) *unstructured.UnstructuredList {
@@ -167,15 +189,19 @@ func untypedList(group, kind string) *unstructured.UnstructuredList {
 
 // DeleteWebhooks deletes the configuration of this installation, under whatever name.
 func (i Installation) DeleteWebhooks(ctx context.Context, c client.Client) (foreign []client.Object, err error) {
-	var all outside
-	if err := list(ctx, c, &all.webhooks); err != nil {
-		return nil, err
-	}
-	own, err := all.configurations(i.Namespace, i.Webhooks)
+	all, own, err := i.webhooks(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	return all.foreignConfigurations(i.Namespace, i.Webhooks), deleteAll(ctx, c, own)
+}
+
+func (i Installation) webhooks(ctx context.Context, c client.Client) (all outside, own []client.Object, err error) {
+	if err := list(ctx, c, &all.webhooks); err != nil {
+		return all, nil, err
+	}
+	own, err = all.configurations(i.Namespace, i.Webhooks)
+	return all, own, err
 }
 
 // list reads what there is of a kind; one that the cluster does not have is none.
