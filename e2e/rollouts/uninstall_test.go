@@ -249,7 +249,11 @@ func (w *world) again(t *testing.T, m mode) {
 	c := w.drive(t, goal{replicas: kept.Replicas, unlevel: true, reached: enforced}, func(ctx context.Context) error {
 		return cmp.Or(w.Configure(ctx, w.patient(m, kept.Replicas)), w.Available(ctx), site.Poll(ctx, w.ownershipKnown))
 	})
-	w.note(t, m, "installed again", c).restarted(t, 0, 0)
+	restarted := 0
+	if kept.ControllerReplicas != kept.Replicas { // uninstall made the env the replicas, and the plan that is kept has its own
+		restarted = kept.Replicas
+	}
+	w.note(t, m, "installed again", c).restarted(t, restarted, 1)
 	for name, was := range w.rows(kept) {
 		if c.after[name] != was {
 			t.Errorf("cluster %q is of replica %d, and was kept on %d", name, c.after[name], was)
