@@ -23,6 +23,8 @@ func TestDeployment(t *testing.T) {
 		launch(t, gaps.Options{Algorithm: "consistent-hashing", Clusters: 12, Dynamic: true}).follow(t, deploymentInstalls(), []step{
 			{"a killed process claims its slot again", func(t *testing.T, w *world) { w.kill(t, deployment, 2).claimed(t) }},
 			{"another pod claims the slot of one that is gone", func(t *testing.T, w *world) { w.replace(t, 2) }},
+			amidRestart(deployment),
+			{"what was kept goes, too", func(t *testing.T, w *world) { w.forget(t) }},
 		})
 		return
 	}

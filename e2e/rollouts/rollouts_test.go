@@ -56,6 +56,9 @@ func TestX0YAndDefault(t *testing.T) {
 			{"default shrinks", func(t *testing.T, w *world) { w.scale(t, defaults, 2).owned(t) }},
 			{"live waits for the next restart", withNextRollout},
 			{"x0y is taken out amid a stop", func(t *testing.T, w *world) { w.uninstall(t, x0y, 3) }},
+			{"default goes on with what was kept", func(t *testing.T, w *world) { w.again(t, defaults) }},
+			amidRestart(defaults),
+			{"what was kept goes, too", func(t *testing.T, w *world) { w.forget(t) }},
 		})
 		return
 	}

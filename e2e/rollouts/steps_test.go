@@ -59,14 +59,19 @@ func (w *world) prepare(t *testing.T, replicas int) {
 func (w *world) adopt(t *testing.T) {
 	t.Helper()
 	if w.algorithm == "consistent-hashing" {
-		patch := []byte(`{"data":{"cluster.inClusterEnabled":"false"}}`)
-		_, err := w.Client.CoreV1().ConfigMaps(w.Fleet.Namespace).Patch(t.Context(), "argocd-cm", types.MergePatchType, patch, metav1.PatchOptions{})
-		must(t, err)
+		w.noInCluster(t)
 	}
 	stands := func(ctx context.Context, p site.Plan) error { return cmp.Or(envStands(ctx, p), w.stamped(ctx, p)) }
 	c := w.drive(t, goal{replicas: 2, unlevel: true, reached: stands}, func(ctx context.Context) error { return w.InstallBallast(ctx, w.patient(live, 2)) })
 	w.note(t, live, "adoption", c).restarted(t, 2, 1)
 	must(t, site.Poll(t.Context(), w.ownershipKnown))
+}
+
+func (w *world) noInCluster(t *testing.T) {
+	t.Helper()
+	patch := []byte(`{"data":{"cluster.inClusterEnabled":"false"}}`)
+	_, err := w.Client.CoreV1().ConfigMaps(w.Fleet.Namespace).Patch(t.Context(), "argocd-cm", types.MergePatchType, patch, metav1.PatchOptions{})
+	must(t, err)
 }
 
 func envStands(_ context.Context, p site.Plan) error {

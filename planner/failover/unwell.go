@@ -150,11 +150,14 @@ func Judge(f Fleet, o Options, now time.Time, m Memory) (Verdict, Memory) {
 	case len(v.Sick) == 0:
 	case !m.Rolled.IsZero() && now.Sub(m.Rolled) < o.Settle:
 		v.Held = Settling
-	case 2*(len(v.Sick)+len(v.Down)) > f.Replicas:
+	case OfMost(len(v.Sick)+len(v.Down), f.Replicas):
 		v.Held = WholeFleet
 	}
 	return v, m
 }
+
+// OfMost reports whether so many replicas that are unwell are more than half of a fleet, for which nothing is done.
+func OfMost(unwell, replicas int) bool { return 2*unwell > replicas }
 
 // stuck are the replicas that do not work after a rollout has gone on for long, in order.
 func (m Memory) stuck(f Fleet, now time.Time) []int {

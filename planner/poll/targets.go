@@ -60,25 +60,38 @@ func targetsQuery(pod, pods, namespace string) string {
 
 // doubtsQuery asks for argocd_app_info that no target tells of. It goes through all of them, so it is asked where the
 // targets leave a doubt alone.
-func doubtsQuery(pod, pods, namespace string) string {
+func doubtsQuery(pod, pods, label string) string {
 	marked := `label_replace(group by (` + pod + `, instance) (argocd_app_info{%s%s), "is", "%s", "", "")`
 	all := fmt.Sprintf(`{%s,%s}`, tellers, pods)
-	ours := fmt.Sprintf(`{%s,%s,namespace="%s"}`, tellers, pods, promql.Escape(namespace))
-	others := fmt.Sprintf(`{%s,%s,namespace!="%s"}`, tellers, pods, promql.Escape(namespace))
+	ours := fmt.Sprintf(`{%s,%s,namespace="%s"}`, tellers, pods, promql.Escape(label))
+	others := fmt.Sprintf(`{%s,%s,namespace!="%s"}`, tellers, pods, promql.Escape(label))
 	on, whose := fmt.Sprintf(` on (%s, instance) `, pod), fmt.Sprintf(` on (%s, instance, namespace) `, pod)
 	return fmt.Sprintf(marked, pods, `} unless`+on+all, stray) + " or " +
 		fmt.Sprintf(marked, pods, `,exported_namespace=""} and`+on+ours+` and`+on+others+` unless`+whose+others, mixed)
 }
 
-// doubtful reports whether nothing is scraped, or two namespaces have a pod at one instance.
-func doubtful(rows []row, namespace string) bool {
+// doubtful reports whether nothing is scraped, or a pod of another namespace is at the instance of one that has the label.
+func doubtful(rows []row, label string) bool {
 	ours := map[[2]string]bool{}
 	for _, r := range rows {
-		if r.namespace == namespace {
+		if r.namespace == label {
 			ours[[2]string{r.pod, r.instance}] = true
 		}
 	}
-	return len(rows) == 0 || slices.ContainsFunc(rows, func(r row) bool { return r.namespace != namespace && ours[[2]string{r.pod, r.instance}] })
+	return len(rows) == 0 || slices.ContainsFunc(rows, func(r row) bool { return r.namespace != label && ours[[2]string{r.pod, r.instance}] })
+}
+
+// has reports whether a target has that label namespace.
+func has(rows []row, label string) bool {
+	return slices.ContainsFunc(rows, func(r row) bool { return r.is == "" && r.namespace == label })
+}
+
+// labelOf is what the workload's targets have as their label namespace: nothing where none has it and some have no label.
+func labelOf(rows []row, namespace string) string {
+	if !has(rows, namespace) && has(rows, "") {
+		return ""
+	}
+	return namespace
 }
 
 // row is a row of the answers.
@@ -132,9 +145,9 @@ func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 		return targets{vars: promql.FleetVars{Pod: pod, Pods: pods, Targets: pods}}
 	}
 	rows, err := f.rows(ctx, targetsQuery(pod, pods, namespace))
-	if err == nil && doubtful(rows, namespace) {
+	if label := labelOf(rows, namespace); err == nil && doubtful(rows, label) {
 		var doubts []row
-		doubts, err = f.rows(ctx, doubtsQuery(pod, pods, namespace))
+		doubts, err = f.rows(ctx, doubtsQuery(pod, pods, label))
 		rows = append(rows, doubts...)
 	}
 	if err != nil {
@@ -155,18 +168,12 @@ func (f *fetch) rows(ctx context.Context, query string) (rows []row, err error) 
 // judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such
 // label.
 func judgeTargets(rows []row, pod, pods, namespace string) targets {
-	has := func(namespace string) bool {
-		return slices.ContainsFunc(rows, func(r row) bool { return r.is == "" && r.namespace == namespace })
-	}
-	label := namespace
-	if !has(namespace) && has("") {
-		label = ""
-	}
+	label := labelOf(rows, namespace)
 	t := targets{vars: newFleetVars(pod, pods, label)}
 	i := slices.IndexFunc(rows, func(r row) bool { return r.is == "" })
 	switch {
-	case has(label):
-		t.all, t.joined = judgeTwins(rows, label), judgeMixed(rows, namespace)
+	case has(rows, label):
+		t.all, t.joined = judgeTwins(rows, label), judgeMixed(rows, label)
 	case i >= 0:
 		t.all = fmt.Errorf("prometheus scrapes pods of the application-controller's name in namespace %q, and none in %q: %s",
 			rows[i].namespace, namespace, "scrape Argo CD's, or relabel __meta_kubernetes_namespace of its targets to namespace")
@@ -219,16 +226,16 @@ func host(instance string) string {
 }
 
 // judgeMixed refuses argocd_app_info that may be of either of two targets.
-func judgeMixed(rows []row, namespace string) error {
+func judgeMixed(rows []row, label string) error {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.is == mixed })
 	if i < 0 {
 		return nil
 	}
 	other := slices.IndexFunc(rows, func(r row) bool {
-		return r.is == "" && r.pod == rows[i].pod && r.instance == rows[i].instance && r.namespace != namespace
+		return r.is == "" && r.pod == rows[i].pod && r.instance == rows[i].instance && r.namespace != label
 	})
 	return fmt.Errorf("prometheus scrapes pod %q in namespaces %q and %q at one instance %q, and honorLabels hides whose argocd_app_info is whose: %s",
-		rows[i].pod, namespace, rows[max(other, 0)].namespace, rows[i].instance, "set honorLabels: false, or let instance be the address")
+		rows[i].pod, label, rows[max(other, 0)].namespace, rows[i].instance, "set honorLabels: false, or let instance be the address")
 }
 
 // newFleetVars fills queries for the targets that have this label namespace; an empty one is none.

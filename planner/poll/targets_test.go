@@ -37,6 +37,9 @@ func TestTheTargetsAreTheNamespaces(t *testing.T) {
 		"one instance of two namespaces": {[]row{lasting("argocd", "c-0", "c-0"), lasting("tenant", "c-0", "c-0"), {"", "c-0", "c-0", mixed, false}}, `namespace="argocd"`, "",
 			`prometheus scrapes pod "c-0" in namespaces "argocd" and "tenant" at one instance "c-0", and honorLabels hides whose argocd_app_info is whose: ` +
 				`set honorLabels: false, or let instance be the address`},
+		"one instance of ours without a label and another namespace": {[]row{lasting("", "c-0", "c-0"), lasting("tenant", "c-0", "c-0"), {"", "c-0", "c-0", mixed, false}}, `namespace=""`, "",
+			`prometheus scrapes pod "c-0" in namespaces "" and "tenant" at one instance "c-0", and honorLabels hides whose argocd_app_info is whose: ` +
+				`set honorLabels: false, or let instance be the address`},
 	}
 	text := func(err error) string {
 		if err == nil {
@@ -85,6 +88,12 @@ func TestMetricsWaitForTheTargets(t *testing.T) {
 			targetsQuery("pod", pods, "argocd"): model.Vector{target, &model.Sample{Metric: model.Metric{"namespace": "tenant", "pod": "c-0", "instance": "10.0.0.1:8082"}, Value: 2}},
 			doubtsQuery("pod", pods, "argocd"):  model.Vector{}, `y{ namespace="argocd",` + pods + " }": of("b")},
 			[]string{targetsQuery("pod", pods, "argocd"), doubtsQuery("pod", pods, "argocd"), `y{ namespace="argocd",` + pods + " }"},
+			[]Fetched{{Metric: "ours", Samples: []Sample{{Key: "b", Value: 1}}}}},
+		"ours have no label, and another namespace has the instance": {"argocd", metrics[1:], map[string]model.Value{
+			targetsQuery("pod", pods, "argocd"): model.Vector{&model.Sample{Metric: model.Metric{"pod": "c-0", "instance": "c-0"}, Value: 2},
+				&model.Sample{Metric: model.Metric{"namespace": "tenant", "pod": "c-0", "instance": "c-0"}, Value: 2}},
+			doubtsQuery("pod", pods, ""): model.Vector{}, `y{ namespace="",` + pods + " }": of("b")},
+			[]string{targetsQuery("pod", pods, "argocd"), doubtsQuery("pod", pods, ""), `y{ namespace="",` + pods + " }"},
 			[]Fetched{{Metric: "ours", Samples: []Sample{{Key: "b", Value: 1}}}}},
 		"another answer": {"argocd", metrics[1:], map[string]model.Value{targetsQuery("pod", pods, "argocd"): &model.Scalar{}}, []string{targetsQuery("pod", pods, "argocd")},
 			[]Fetched{{Metric: "ours", Err: `asking which pods are those of namespace "argocd": it answers with a scalar instead of an instant vector`}}},

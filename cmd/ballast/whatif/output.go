@@ -113,7 +113,11 @@ func (a *Answer) cost(w io.Writer) {
 }
 
 func (a *Answer) loss(w io.Writer, l Loss) {
-	say.To(w, "After failover.after (%s) %s go at once; %d wait for the move budget or the hour between two failovers",
+	if l.Held != "" {
+		say.To(w, "Nothing fails over: %s.\n", l.Held)
+		return
+	}
+	say.To(w, "After failover.after (%s) %s go at once; %d wait for the move budget",
 		a.in.Config.Failover.After, say.Plural(l.AtOnce, "cluster"), l.Later)
 	if l.Stay > 0 {
 		say.To(w, "; %d have no replica until it is back", l.Stay)

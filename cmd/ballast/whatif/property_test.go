@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
 
@@ -85,10 +86,36 @@ func checkAnswer(t *rapid.T, makes map[string]plan.Load, c change, a *Answer) {
 	}
 	for _, m := range a.Moves {
 		if slices.Contains(c.lose, m.To) {
-			all := len(c.lose) >= len(a.With.Replicas)
-			if !all {
+			held := 2*len(c.lose) > len(a.With.Replicas) // what came there before the loss stays
+			if !held {
 				t.Errorf("%s goes to replica %d, which is lost", m.Cluster, m.To)
 			}
+		}
+	}
+	if len(c.lose) > 0 {
+		checkLoss(t, c.lose, a)
+	}
+}
+
+// checkLoss: nothing fails over for more than half of the fleet, and all that is lost together leaves together otherwise.
+func checkLoss(t *rapid.T, lost []int, a *Answer) {
+	kept := 0
+	for _, r := range a.With.Replicas {
+		if slices.Contains(lost, r.Replica) {
+			kept += r.Clusters
+		}
+	}
+	most := 2*len(lost) > len(a.With.Replicas)
+	if l := a.Lost; most != (l.Held != "") || l.Stay != kept || !most && kept > 0 || most && l.AtOnce+l.Later > 0 {
+		t.Errorf("of %d replicas %v are lost: %d go at once, %d later, %d stay (%q), where %d stand there",
+			len(a.With.Replicas), lost, l.AtOnce, l.Later, l.Stay, l.Held, kept)
+	}
+	if most && a.Fit.Fits != No {
+		t.Errorf("it fits (%s), though nobody takes what is lost", a.Fit.Fits)
+	}
+	for _, n := range a.Lost.Notes {
+		if n.Kind == failover.HourWaits {
+			t.Errorf("one waits for the other's hour: %s", n.Message)
 		}
 	}
 }

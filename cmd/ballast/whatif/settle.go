@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -76,9 +75,10 @@ type Cost struct {
 
 // Loss is what becomes of what lost replicas had.
 type Loss struct {
-	AtOnce int             `json:"atOnce"` // clusters that go as soon as the first one is unwell
-	Later  int             `json:"later"`  // those that wait for the move budget, or for the hour between two failovers
-	Stay   int             `json:"stay"`   // those that have no replica until it is back
+	AtOnce int             `json:"atOnce"`         // clusters that go as soon as the replicas are unwell, of all of them
+	Later  int             `json:"later"`          // those that wait for the move budget
+	Stay   int             `json:"stay"`           // those that have no replica until it is back
+	Held   string          `json:"held,omitempty"` // why nothing goes: more than half of the fleet is lost
 	Notes  []failover.Note `json:"notes,omitempty"`
 }
 
@@ -283,10 +283,7 @@ func (a *Answer) lose(with rest, lost []int) error {
 			in.InForce.Clusters[cl.Shard.ID] = row
 		}
 	}
-	at := preview.PreviewLoss(in, lost, 0)
-	a.Lost = &Loss{AtOnce: at.FailedOver}
-	moved, notes := failedOver(in, lost)
-	a.Lost.Later, a.Lost.Notes = len(moved)-at.FailedOver, notes
+	moved := a.failOver(in, lost)
 	for _, name := range slices.Sorted(maps.Keys(moved)) {
 		m := cycle.Move{Cluster: name, From: in.InForce.Clusters[name].Replica, To: moved[name]}
 		a.With.shift(m, loads[name])
@@ -302,23 +299,18 @@ func (a *Answer) lose(with rest, lost []int) error {
 	return nil
 }
 
-// failedOver is where everything goes in the end: one replica's clusters an hour, as failover has it, and as if the move budget
-// had room.
-func failedOver(in input.Inputs, lost []int) (moved map[string]int, notes []failover.Note) {
-	moved, in.InForce = map[string]int{}, clone(in.InForce)
-	for range lost {
-		e := preview.PreviewLoss(in, lost, math.MaxInt)
-		notes = slices.DeleteFunc(e.Notes, func(n failover.Note) bool { return n.Kind == failover.HourWaits })
-		for name, to := range e.Moves {
-			moved[name] = to
-			row := in.InForce.Clusters[name]
-			row.Replica = to
-			in.InForce.Clusters[name] = row
-		}
-		in.Memory.Changes.Failover = e.Last
-		in.Now = in.Now.Add(time.Hour)
+// failOver is where everything goes in the end, as if the move budget had room.
+func (a *Answer) failOver(in input.Inputs, lost []int) map[string]int {
+	a.Lost = &Loss{}
+	if failover.OfMost(len(lost), len(a.With.Replicas)) {
+		ill := failover.Verdict{Held: failover.WholeFleet, Sick: make([]failover.Sick, len(lost))}
+		a.Lost.Held = ill.String()
+		return nil
 	}
-	return moved, notes
+	e := preview.PreviewLoss(in, lost, math.MaxInt)
+	a.Lost.AtOnce, a.Lost.Notes = preview.PreviewLoss(in, lost, 0).FailedOver, e.Notes
+	a.Lost.Later = len(e.Moves) - a.Lost.AtOnce
+	return e.Moves
 }
 
 func (s *Stand) shift(m cycle.Move, load plan.Load) {

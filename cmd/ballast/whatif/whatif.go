@@ -28,7 +28,8 @@ func NewCommand() *cobra.Command {
 more, and prints both: the replicas, what each carries, the clusters that move, the problems, and what it costs. It writes nothing.
 
 What is supposed may be combined. Clusters are added as the webhook takes them in, and measured as the one that they are like; then
-the fleet comes to rest; what is lost is lost then, and failover moves its clusters. A loss alone happens to the fleet as it is.
+the fleet comes to rest; what is lost is lost then, all at the same moment, and failover moves its clusters, unless it is more than half
+of the fleet. A loss alone happens to the fleet as it is.
 Every replica that is not lost is taken to work, and the mode to enforce.
 
 The last line answers: whether it fits, on how many replicas, how full the fullest would be and by how many moves. It fits where

@@ -59,7 +59,7 @@ func TestWhatIfGolden(t *testing.T) {
 	for name, asked := range map[string][][]string{
 		"added":    {{"--add", "12", "--like", "c001"}, {"--add", "12", "--like", "https://c001.example", "--capacity", "0.3"}},
 		"removed":  {{"--remove", "c001", "--remove", "c003"}},
-		"lost":     {{"--lose", "2"}, {"--lose", "1,2", "--capacity", "0.3"}},
+		"lost":     {{"--lose", "2"}, {"--lose", "1,2", "--capacity", "0.3"}, {"--lose", "0,1"}},
 		"replicas": {{"--replicas", "5"}, {"--capacity", "0.25"}, {"--capacity", "1"}},
 		"forms":    {{"--remove", "c001", "-o", "json"}, {"--lose", "0", "-o", "yaml"}},
 	} {

@@ -63,11 +63,12 @@ func PreviewEvacuation(in input.Inputs) failover.Evacuation {
 	return failover.Evacuate(r, in.Now)
 }
 
-// PreviewLoss is where the clusters of replicas go that work no more, with so many beyond what the others take on freely, by
-// the leader's own judgement and the loads of the last decision. The inputs are those of PreviewEvacuation, and have failover.
+// PreviewLoss is where the clusters of replicas go that work no more, all from the same moment on, with so many beyond what the
+// others take on freely, by the leader's own judgement and the loads of the last decision. They are half of the fleet at most. The
+// inputs are those of PreviewEvacuation, and have failover.
 func PreviewLoss(in input.Inputs, lost []int, rescue int) failover.Evacuation {
 	r := proposal.Request(Preview(in), lost)
-	r.Rescue, r.Whole = rescue, rescue
+	r.Rescue, r.Whole, r.Dead = rescue, rescue, lost
 	return failover.Evacuate(r, in.Now)
 }
 
