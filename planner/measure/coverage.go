@@ -48,16 +48,8 @@ func (s Standings) of(i int) Standing {
 	return s[i]
 }
 
-// Low is a coverage that was refused: First by when it was in the last day, Since by when it fell no further, and To by
-// how many clusters had a value then.
-type Low struct {
-	First time.Time `json:"lowFirst,omitzero"`
-	Since time.Time `json:"lowSince,omitzero"`
-	To    int       `json:"lowTo,omitempty"`
-}
-
 // fallen is what to remember once so many have a value; a clock that went back counts as no time.
-func (l Low) fallen(to int, now time.Time) Low {
+func fallen(l Low, to int, now time.Time) Low {
 	switch {
 	case l.First.IsZero() || now.Before(l.First) || now.Sub(l.First) >= lossesFor:
 		return Low{First: now, Since: now, To: to}
@@ -67,16 +59,16 @@ func (l Low) fallen(to int, now time.Time) Low {
 	return l
 }
 
-// kept is what of it is to be kept.
-func (l Low) kept(now time.Time) Low {
+// keptLow is what of it is to be kept.
+func keptLow(l Low, now time.Time) Low {
 	if l.First.IsZero() || now.Sub(l.First) >= lossesFor {
 		return Low{}
 	}
 	return Low{First: l.First.UTC().Truncate(time.Second), Since: l.Since.UTC().Truncate(time.Second), To: l.To}
 }
 
-// until is when it is believed.
-func (l Low) until() time.Time {
+// lowUntil is when it is believed.
+func lowUntil(l Low) time.Time {
 	until := l.Since.Add(AcceptLossAfter)
 	if most := l.First.Add(2 * AcceptLossAfter); most.Before(until) {
 		return most
@@ -153,7 +145,7 @@ func (j *joiner) seenByOthers(id string) map[int]bool {
 		}
 		x := j.index(m)
 		for _, sample := range answerTo(m, j.fetched).Samples {
-			i := x.find(sample.Key, m.Match.Aliases)
+			i := x.Find(sample.Key, m.Match.Aliases)
 			if i < 0 || !j.carries(i) || j.old(sample.At) {
 				continue
 			}
@@ -227,8 +219,8 @@ func (j *joiner) lowCoverage(v coverage, last *LastColumn) (string, Low) {
 		return text + "they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the " +
 			"application-controller" + clustersThatEnded, low
 	}
-	low = low.fallen(v.both, j.now)
-	until, mend := low.until(), ""
+	low = fallen(low, v.both, j.now)
+	until, mend := lowUntil(low), ""
 	if !explained {
 		until = low.First.Add(acceptFewAfter)
 		mend = ": they are all that is known of their replicas, so look whether Prometheus scrapes every pod of the application-controller" + clustersThatEnded

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ballast/planner/measure/match"
 	"ballast/planner/poll"
 )
 
@@ -28,14 +29,14 @@ type gathered struct {
 func (j *joiner) gather(m poll.Metric, answer poll.Fetched) gathered {
 	g, x := j.nothing(), j.index(m)
 	for _, s := range answer.Samples {
-		i := x.find(s.Key, m.Match.Aliases)
-		if x.led[i] {
+		i := x.Find(s.Key, m.Match.Aliases)
+		if x.Leads(i) {
 			g.shared = append(g.shared, s.Key)
 		}
 		switch {
-		case i == ambiguous:
+		case i == match.Ambiguous:
 			g.ambiguous = append(g.ambiguous, s.Key)
-		case i == nobody:
+		case i == match.Nobody:
 			g.unmatched = append(g.unmatched, s.Key)
 		case math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0:
 			g.matched++

@@ -40,7 +40,7 @@ func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 	}
 	held, step, any := make([]int64, len(c.Flags)), j.step(c, last), false
 	for _, i := range without {
-		held[i] = min(last.held(j.rows[i]), longestHold)
+		held[i] = min(last.HeldFor(j.rows[i]), longestHold)
 		if j.carries(i) && !j.unshown(&c, i) && j.options.Standings.of(i).measurable(seen) {
 			held[i] += step
 		}
@@ -96,11 +96,4 @@ func (j *joiner) tellHeld(c Column, g gathered, report func(ProblemKind, string)
 		report(HeldLong, fmt.Sprintf("%s: no value for longer than maxAge, so the last good one stands, until the replica's other clusters "+
 			"had values for %s without; a cluster without Applications has none", some(held), HoldFor))
 	}
-}
-
-func (l *LastColumn) held(row int) int64 {
-	if len(l.Held) == 0 {
-		return 0
-	}
-	return l.Held[row]
 }

@@ -74,7 +74,7 @@ func TestWhatIsKeptIsATable(t *testing.T) {
 		{ID: "apps", Values: []float64{1, 7}, At: []int64{60, 30}, Measured: []bool{true, false}}, {ID: "no longer asked", Values: []float64{1, 1}, At: []int64{1, 1}}}}
 	half := 0.5
 	got := map[string][]string{}
-	table := kept.Table([]poll.Metric{{ID: "apps"}, {ID: "new", NoData: &half}, {ID: "without"}})
+	table := TableOf(kept, []poll.Metric{{ID: "apps"}, {ID: "new", NoData: &half}, {ID: "without"}})
 	for _, c := range table.Columns {
 		for i, s := range table.Shards {
 			got[c.ID] = append(got[c.ID], fmt.Sprint(s.ID, " ", c.Values[i], " ", c.Flags[i], " ", c.SampledAt[i]))

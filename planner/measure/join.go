@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/measure/match"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -31,18 +32,18 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 	if err := checkIDs(metrics); err != nil {
 		return Table{}, err
 	}
-	last = last.until(now)
+	last = last.NotAfter(now)
 	t := Table{At: now, Shards: make([]plan.Shard, len(fleet.Clusters)), Columns: make([]Column, 0, len(metrics))}
 	for i, c := range fleet.Clusters {
 		t.Shards[i] = c.Shard
 	}
-	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), names: last.Names,
-		options: o, now: now, metrics: metrics, fetched: fetched}
+	j := joiner{fleet: fleet, carriers: match.Carriers(fleet), indexes: map[poll.MatchTo]match.Index{}, rows: last.Rows(t.Shards),
+		names: last.Names, options: o, now: now, metrics: metrics, fetched: fetched}
 	samples := 0
 	for _, m := range metrics {
 		answer := answerTo(m, fetched)
 		samples += len(answer.Samples)
-		column, problems := j.join(m, answer, last.column(m.ID))
+		column, problems := j.join(m, answer, last.Column(m.ID))
 		if m.Match.To == poll.ToName {
 			column.names = j.namesOf()
 		}
@@ -85,7 +86,7 @@ func answerTo(m poll.Metric, fetched []poll.Fetched) poll.Fetched {
 type joiner struct {
 	fleet    discover.Fleet
 	carriers []int
-	indexes  map[poll.MatchTo]index
+	indexes  map[poll.MatchTo]match.Index
 	rows     []int    // by cluster: its row in the last good columns, or -1
 	names    []string // by row: the key of the name that was the cluster's
 	options  Options
@@ -111,7 +112,7 @@ func (j *joiner) expected(c Column) int {
 	return n
 }
 
-func (j *joiner) index(m poll.Metric) index {
+func (j *joiner) index(m poll.Metric) match.Index {
 	to := m.Match.To
 	if m.PerCluster() {
 		to = poll.ToID
@@ -119,7 +120,7 @@ func (j *joiner) index(m poll.Metric) index {
 	return j.indexBy(to)
 }
 
-func (j *joiner) indexBy(to poll.MatchTo) index {
+func (j *joiner) indexBy(to poll.MatchTo) match.Index {
 	x, found := j.indexes[to]
 	if !found {
 		x = j.newIndex(to)

@@ -49,7 +49,7 @@ func Limit(d *outcome.Draft, g *ground.Ground) {
 	}
 	table := u.Out.Table
 	if table.Columns == nil {
-		table = u.In.Memory.LastGood.Table(loads.MetricsOf(u.In.Config))
+		table = measure.TableOf(u.In.Memory.LastGood, loads.MetricsOf(u.In.Config))
 	}
 	of, err := bytesOf(weights, table)
 	if err != nil {

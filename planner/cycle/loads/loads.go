@@ -140,7 +140,7 @@ func pollMetrics(configured []config.Metric) []poll.Metric {
 
 // BelievedLast are the loads of what was measured and believed last, by cluster; of one that never was there is none.
 func BelievedLast(g *ground.Ground) map[string]plan.Load {
-	t := g.In.Memory.LastGood.Table(MetricsOf(g.In.Config))
+	t := measure.TableOf(g.In.Memory.LastGood, MetricsOf(g.In.Config))
 	loads, _, problem := Of(g.In.Config, t, g.Next.References)
 	if problem != nil {
 		return nil

@@ -21,7 +21,7 @@ func (d readings) lastReadings(g *ground.Ground, replicas int) map[string]size.R
 		config.InputLoad:     {Missing: true},
 	}
 	d.readAside(g, replicas, readings)
-	t := g.In.Memory.LastGood.Table(loads.MetricsOf(g.In.Config))
+	t := measure.TableOf(g.In.Memory.LastGood, loads.MetricsOf(g.In.Config))
 	measured := false
 	for _, column := range t.Columns {
 		known := slices.Contains(column.Flags, measure.Held)

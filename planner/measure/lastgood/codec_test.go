@@ -1,11 +1,9 @@
-package measure
+package lastgood
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,142 +14,20 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"ballast/planner/discover"
 	"ballast/planner/gz"
-	"ballast/planner/poll"
 )
 
-func overCodec(t *rapid.T, l LastGood) LastGood {
-	stored, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back LastGood
-	if err := back.UnmarshalBinary(stored); err != nil {
-		t.Fatal(err)
-	}
-	return back
-}
-
-// bigFleet is n clusters with names as people give them, and answers with lognormal values.
-func bigFleet(n, metrics int) ([]poll.Metric, discover.Fleet, []poll.Fetched) {
-	r := rand.New(rand.NewPCG(7, uint64(n)))
-	secrets := make([]discover.Secret, n)
-	for i := range secrets {
-		name := fmt.Sprintf("cluster-%06x.team-%d.example.com-%d", r.Uint32()>>8, r.IntN(40), i)
-		secrets[i] = discover.Secret{UID: fmt.Sprintf("%016x", r.Uint64()), Name: name, Cluster: name, Server: "https://" + name + ":6443", HasData: true}
-	}
-	fleet, _, err := discover.Discover(discover.Input{Secrets: secrets}, discover.Known{}, discover.Options{}, noon)
-	if err != nil {
-		panic(err)
-	}
-	var ms []poll.Metric
-	var fetched []poll.Fetched
-	for k := range metrics {
-		m := poll.Metric{ID: fmt.Sprintf("metric-%d", k), Query: "q", Match: poll.Match{Label: "server"}}
-		f := poll.Fetched{Metric: m.ID}
-		for _, s := range secrets {
-			f.Samples = append(f.Samples, poll.Sample{Key: s.Server, Value: math.Exp(r.NormFloat64()) * 100, At: noon.Add(-time.Duration(r.IntN(60_000)) * time.Millisecond)})
-		}
-		ms, fetched = append(ms, m), append(fetched, f)
-	}
-	return ms, fleet, fetched
-}
-
-// byNames has the first metric go by the names of the clusters.
-func byNames(asked []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched) {
-	asked[0].Match = poll.Match{Label: "name", To: poll.ToName}
-	names := make(map[string]string, len(fleet.Clusters))
-	for _, c := range fleet.Clusters {
-		names[c.Shard.Server] = c.Shard.Name
-	}
-	for i := range fetched[0].Samples {
-		fetched[0].Samples[i].Key = names[fetched[0].Samples[i].Key]
-	}
-}
-
-func TestFiveThousandClustersFitIntoTheHistory(t *testing.T) {
-	for name, test := range map[string]struct {
-		metrics int
-		named   bool
-		most    int
-	}{
-		"4 metrics":                  {4, false, 150 << 10},
-		"6 metrics":                  {6, false, 200 << 10},
-		"4 metrics, one by the name": {4, true, 200 << 10},
-		"6 metrics, one by the name": {6, true, 250 << 10},
-	} {
-		t.Run(name, func(t *testing.T) {
-			metrics, most := test.metrics, test.most
-			asked, fleet, fetched := bigFleet(5000, metrics)
-			if test.named {
-				byNames(asked, fleet, fetched)
-			}
-			table, err := Join(asked, fleet, fetched, LastGood{}, usual, noon)
-			if err != nil {
-				t.Fatal(err)
-			}
-			last := NewLastGood(table, LastGood{})
-			stored, err := last.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(stored) > most {
-				t.Errorf("they take %d bytes, want at most %d", len(stored), most)
-			}
-			t.Logf("5,000 clusters with %d metrics take %d bytes", metrics, len(stored))
-			if again, err := last.MarshalBinary(); !bytes.Equal(stored, again) {
-				t.Errorf("a second writing differs: %v", err)
-			}
-			var back LastGood
-			if err := back.UnmarshalBinary(stored); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(last, back); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			for c := range last.Columns {
-				if diff := cmp.Diff(table.Columns[c].Values, last.Columns[c].Values, cmpopts.EquateApprox(5e-7, 0)); diff != "" {
-					t.Fatalf("what is kept differs by more than 5e-7 (-want +got):\n%s", diff)
-				}
-			}
-		})
-	}
-}
-
-// TestTheLargestFleetsValuesAreWithinTheBoundsOfTheHistory: all of them held, and one metric by the name.
-func TestTheLargestFleetsValuesAreWithinTheBoundsOfTheHistory(t *testing.T) {
-	asked, fleet, fetched := bigFleet(20_000, 6)
-	byNames(asked, fleet, fetched)
-	table, err := Join(asked, fleet, fetched, LastGood{}, usual, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := NewLastGood(table, LastGood{})
-	for c := range last.Columns {
-		for i := range last.IDs {
-			last.Columns[c].hold(i, int64(60+i))
-		}
-	}
-	stored, err := last.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := gz.Unpack(stored, codecBounds().Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("20,000 clusters with 6 metrics take %d bytes of JSON, and %d packed", len(text), len(stored))
-	if most := 5 << 20; len(text) > most {
-		t.Errorf("they take %d bytes of JSON, want at most %d", len(text), most)
-	}
+// lastly are last good values of three clusters.
+func lastly() Values {
+	return Values{IDs: []string{"a", "b", "c"}, Columns: []Column{{
+		ID: "apps", Values: []float64{10, 20, 30}, At: []int64{60, 60, 60}, Measured: []bool{true, true, true}}}}
 }
 
 func TestRoundingKeepsValuesFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.OneOf(rapid.Float64Range(0, math.MaxFloat64), rapid.SampledFrom([]float64{0, math.MaxFloat64, math.SmallestNonzeroFloat64})).Draw(t, "v")
-		got := round(v)
-		if math.IsInf(got, 0) || got < 0 || round(got) != got || v > 1e-300 && math.Abs(got-v) > 5e-7*v {
+		got := Round(v)
+		if math.IsInf(got, 0) || got < 0 || Round(got) != got || v > 1e-300 && math.Abs(got-v) > 5e-7*v {
 			t.Fatalf("%v is rounded to %v", v, got)
 		}
 	})
@@ -172,12 +48,12 @@ const byHand = `{"version":1,"ids":["a","b","c"],"columns":[` +
 	`"lowFirst":"2026-01-01T00:00:00Z","lowSince":"2026-01-01T00:10:00Z","lowTo":2}]}`
 
 func TestTheFormOfTheLastGoodValues(t *testing.T) {
-	want := LastGood{IDs: []string{"a", "b", "c"}, Columns: []LastColumn{{
+	want := Values{IDs: []string{"a", "b", "c"}, Columns: []Column{{
 		ID: "apps", Values: []float64{1.5, 0, 1e21}, At: []int64{1767225540, 0, 1767225600},
 		Measured: []bool{true, false, true}, DroppedSince: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		DropsFirst: time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC), Held: []int64{0, 0, 3600},
 		Low: Low{First: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Since: time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC), To: 2}}}}
-	var got LastGood
+	var got Values
 	if err := got.UnmarshalBinary(zipped(byHand)); err != nil {
 		t.Fatal(err)
 	}
@@ -247,20 +123,20 @@ func TestWhatTheCodecRefuses(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
-	of := func(value float64) LastGood {
-		return LastGood{IDs: []string{"a"}, Columns: []LastColumn{{ID: "m", Values: []float64{value}, At: []int64{1}, Measured: []bool{true}}}}
+	of := func(value float64) Values {
+		return Values{IDs: []string{"a"}, Columns: []Column{{ID: "m", Values: []float64{value}, At: []int64{1}, Measured: []bool{true}}}}
 	}
 	for name, test := range map[string]struct {
-		l    LastGood
+		l    Values
 		want string
 	}{
-		"a column without values": {LastGood{IDs: []string{"a"}, Columns: []LastColumn{{ID: "m"}}}, "0 values, 0 times and 0 marks for 1 IDs"},
-		"IDs out of order":        {LastGood{IDs: []string{"b", "a"}}, `ID "a" follows "b"`},
+		"a column without values": {Values{IDs: []string{"a"}, Columns: []Column{{ID: "m"}}}, "0 values, 0 times and 0 marks for 1 IDs"},
+		"IDs out of order":        {Values{IDs: []string{"b", "a"}}, `ID "a" follows "b"`},
 		"a value below 0":         {of(-1), "below 0"},
-		"too few names":           {LastGood{IDs: []string{"a"}, Names: []string{"", ""}}, "2 names for 1 IDs"},
+		"too few names":           {Values{IDs: []string{"a"}, Names: []string{"", ""}}, "2 names for 1 IDs"},
 		"no number":               {of(math.NaN()), "NaN"},
 		"an infinite value":       {of(math.Inf(1)), "+Inf"},
-		"too many columns":        {LastGood{Columns: make([]LastColumn, 2600)}, "arrays and objects, and at most 5125"},
+		"too many columns":        {Values{Columns: make([]Column, 2600)}, "arrays and objects, and at most 5125"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := test.l.MarshalBinary(); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -286,7 +162,7 @@ func TestRefusingHostileValuesTakesLittleMemory(t *testing.T) {
 			stored := zipped(test.plain)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := new(LastGood).UnmarshalBinary(stored)
+			err := new(Values).UnmarshalBinary(stored)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > test.most {
 				t.Errorf("refusing %d bytes took %d MiB, want at most %d: %v", len(stored), n>>20, test.most>>20, err)
@@ -302,7 +178,7 @@ func FuzzLastGood(f *testing.F) {
 	for _, why := range slices.Sorted(maps.Keys(documents)) {
 		f.Add(documents[why])
 	}
-	for _, l := range []LastGood{{}, lastly(), {Columns: []LastColumn{{ID: "m", DroppedSince: noon}}}} {
+	for _, l := range []Values{{}, lastly(), {Columns: []Column{{ID: "m", DroppedSince: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)}}}} {
 		stored, err := l.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)
@@ -310,7 +186,7 @@ func FuzzLastGood(f *testing.F) {
 		f.Add(stored)
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		var l LastGood
+		var l Values
 		if l.UnmarshalBinary(stored) == nil {
 			checkStored(t, l)
 		}
@@ -322,19 +198,19 @@ func FuzzLastGoodPlain(f *testing.F) {
 	f.Add(`{"version":1}`)
 	f.Add(byHand)
 	f.Fuzz(func(t *testing.T, plain string) {
-		var l LastGood
+		var l Values
 		if l.UnmarshalBinary(zipped(plain)) == nil {
 			checkStored(t, l)
 		}
 	})
 }
 
-func checkStored(t *testing.T, l LastGood) {
+func checkStored(t *testing.T, l Values) {
 	written, err := l.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again LastGood
+	var again Values
 	if err := again.UnmarshalBinary(written); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package measure
+package lastgood
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const (
 // codecBounds: 20,000 clusters with 6 metrics, one of them by the name, take 3.9 MB of JSON.
 func codecBounds() gz.Bounds { return gz.Bounds{Bytes: 8 << 20, Nested: 5 * (1 + maxColumns)} }
 
-// document is what is stored of LastGood, as JSON and gzip. 5,000 clusters take 148 kB with 4 metrics and 201 kB with 6, and
+// document is what is stored of Values, as JSON and gzip. 5,000 clusters take 148 kB with 4 metrics and 201 kB with 6, and
 // another 48 kB where a metric goes by the name: a name's key does not pack. See TestFiveThousandClustersFitIntoTheHistory.
 type document struct {
 	Version int      `json:"version"`
@@ -25,7 +25,7 @@ type document struct {
 	Columns []column `json:"columns"`
 }
 
-// column is a LastColumn whose times are written as seconds before the newest, which packs smaller.
+// column is a Column whose times are written as seconds before the newest, which packs smaller.
 type column struct {
 	ID           string    `json:"id"`
 	Values       []float64 `json:"values"`
@@ -39,7 +39,7 @@ type column struct {
 }
 
 // MarshalBinary writes the last good values as the history keeps them. The same values give the same bytes.
-func (l LastGood) MarshalBinary() ([]byte, error) {
+func (l Values) MarshalBinary() ([]byte, error) {
 	d := document{Version: codecVersion, IDs: l.IDs, Names: l.Names}
 	for _, c := range l.Columns {
 		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low}
@@ -59,7 +59,7 @@ func (l LastGood) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary reads what MarshalBinary writes. Anything else is an error and leaves the receiver as it is.
-func (l *LastGood) UnmarshalBinary(stored []byte) error {
+func (l *Values) UnmarshalBinary(stored []byte) error {
 	var d document
 	if err := codecBounds().UnpackJSON(stored, &d); err != nil {
 		return err
@@ -67,9 +67,9 @@ func (l *LastGood) UnmarshalBinary(stored []byte) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	*l = LastGood{IDs: d.IDs, Names: d.Names}
+	*l = Values{IDs: d.IDs, Names: d.Names}
 	for _, c := range d.Columns {
-		read := LastColumn{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low, At: c.Age}
+		read := Column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low, At: c.Age}
 		for i, age := range c.Age {
 			read.At[i] = c.Newest - age
 		}
