@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -338,11 +337,11 @@ func (b *bed) lost(what string) error {
 	return err
 }
 
-// loses has the answer to the next one lost.
-func (b *bed) loses(what string) {
+// loses has the next one answered with that, though it was done.
+func (b *bed) loses(what string, answer error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lose = map[string]error{what: apierrors.NewTimeoutError("the answer was cut", 1)}
+	b.lose = map[string]error{what: answer}
 }
 
 func (b *bed) tried(what string) int {

@@ -115,6 +115,21 @@ func (l Ledger) merged(now time.Time) Ledger {
 	return out
 }
 
+// Joined has what either of two ledgers has that went on from the same one: of what both have of a cause and a time, the more.
+func (l Ledger) Joined(other Ledger) Ledger {
+	out := slices.Clone(l)
+	for _, r := range other {
+		at := slices.IndexFunc(out, func(o Record) bool { return o.At.Equal(r.At) && o.Cause == r.Cause })
+		if at < 0 {
+			out = append(out, r)
+			continue
+		}
+		out[at].Moves = max(out[at].Moves, r.Moves)
+	}
+	slices.SortFunc(out, compareRecords)
+	return out
+}
+
 func compareRecords(a, b Record) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Cause, b.Cause))
 }

@@ -195,6 +195,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 		if base, err = l.read(ctx); err != nil {
 			return "failed", err
 		}
+		in.Memory.Changes.Pending = l.memory.Changes.Pending // the write that met another's may be what stands now
 		l.takeIn(&in, base)
 		l.taken = l.repairs.TakeHealed()
 		in.Healed = l.taken
@@ -226,7 +227,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		out.Done = false // what a person asked for stands until its peace outlives this leader
 	}
 	if err := l.archive.SaveMoves(ctx, in, out); err != nil {
-		l.memory.Changes = in.Memory.Changes
+		l.memory = in.Memory
 		l.repairs.AddHealed(in.Healed)
 		return "failed", err
 	}

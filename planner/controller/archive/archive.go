@@ -3,6 +3,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,18 +149,20 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 // the history written (a quota of ConfigMaps): this leader counts it all the same.
 func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r, was, m := out.Next.Rollout, in.Memory.Changes, in.Memory
-	begins := r != nil && !r.Since.Equal(was.Counted)
-	sets := begins || !out.Memory.Changes.Restarted.Equal(was.Restarted)
 	back := r != nil && r.Stage == plan.Reverting
 	stopped := in.Workload.Replicas == 0 || in.InForce != nil && in.InForce.Replicas == 0
-	if !out.Changed || !sets || back || stopped {
+	if !out.Changed || back || stopped {
+		return nil
+	}
+	moves := 0
+	if r != nil && !r.Since.Equal(was.Counted) && len(in.Config.Change.Moves.Rate) > 0 {
+		moves = len(ledger.MovedBy(*r))
+	}
+	begins := r != nil && (in.InForce == nil || in.InForce.Rollout == nil)
+	if moves == 0 && !begins && out.Memory.Changes.Restarted.Equal(was.Restarted) {
 		return nil
 	}
 	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
-	moves := 0
-	if begins && len(in.Config.Change.Moves.Rate) > 0 {
-		moves = len(ledger.MovedBy(*r))
-	}
 	if moves > 0 {
 		m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
 	}
@@ -318,8 +321,8 @@ func (a *Archive) TakeIn(in *input.Inputs, snapshot store.Snapshot) {
 func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept []history.Record) {
 	doc := snapshot.Document
 	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, newest)
-	if in.InForce != nil && in.Memory.Changes.Pending != nil {
-		in.Memory = in.Memory.Resume(Undated(*in.InForce))
+	if stands := cmp.Or(in.InForce, in.Last); stands != nil && in.Memory.Changes.Pending != nil {
+		in.Memory = in.Memory.Resume(Undated(*stands))
 	}
 	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
 	in.Cordon, in.Tripped, in.Rebase, in.Rollback = doc.Cordon, doc.Tripped, doc.Rebase, RollbackTo(kept, doc.Rollback)

@@ -4,34 +4,19 @@ import (
 	"maps"
 	"time"
 
-	"ballast/planner/change"
-	"ballast/planner/change/harm"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
+	"ballast/planner/ownership"
 )
 
 // Pending is what a decision sets of the memory: limits, and what its rollout is for. It is kept from before the plan is written, for the
 // answer to that write may be lost, or the leader die right after it, and the plan stands all the same. Whoever finds the plan in force takes
 // it over; where it never comes about nothing was limited.
 type Pending struct {
-	Plan      string               `json:"plan"` // the digest of what was decided, whatever its revision
-	Cause     change.Cause         `json:"cause,omitempty"`
-	Why       string               `json:"why,omitempty"`
-	BySecret  bool                 `json:"bySecret,omitempty"`
-	Target    map[string]int       `json:"target,omitempty"`
-	Ledger    change.Ledger        `json:"ledger,omitempty"`
-	Counted   time.Time            `json:"counted,omitzero"`
-	Failed    map[string]time.Time `json:"failed,omitempty"`  // those that it adds
-	Suspect   map[string]time.Time `json:"suspect,omitempty"` // those that it adds
-	Failures  harm.Failures        `json:"failures,omitempty"`
-	Began     harm.Signs           `json:"began,omitzero"`
-	Watch     harm.Watch           `json:"watch,omitzero"`
-	Failover  failover.Last        `json:"failover,omitzero"`
-	Stopped   time.Time            `json:"stopped,omitzero"`
-	Restarted time.Time            `json:"restarted,omitzero"`
-	Followed  time.Time            `json:"followed,omitzero"`
-	Counts    Counts               `json:"counts,omitzero"`
-	Sizes     Sizes                `json:"sizes,omitzero"` // what of them is lost with the decision
+	Plan    string  `json:"plan"`    // the digest of what was decided, whatever its revision
+	Changes Changes `json:"changes"` // without what was seen; of clusters, those that it adds
+	Counts  Counts  `json:"counts,omitzero"`
+	Sizes   Sizes   `json:"sizes,omitzero"` // what of them is lost with the decision
 
 	here *undecided // where the leader that decided lives on
 }
@@ -40,6 +25,8 @@ type Pending struct {
 type undecided struct {
 	votes   evaluate.Vote
 	savings evaluate.Savings
+	even    Even
+	unit    string
 	young   map[string]time.Time
 	rebased time.Time
 	before  map[string]string
@@ -47,35 +34,51 @@ type undecided struct {
 
 // PendingOf is what that decision sets, beside what was known before it.
 func (m Memory) PendingOf(was Memory, plan string) *Pending {
-	c := m.Changes
-	return &Pending{Plan: plan, Cause: c.Cause, Why: c.Why, BySecret: c.BySecret, Target: c.Target, Ledger: c.Ledger, Counted: c.Counted,
-		Failed: newer(c.Failed, was.Changes.Failed), Suspect: newer(c.Suspect, was.Changes.Suspect), Failures: c.Failures, Began: c.Began, Watch: c.Watch,
-		Failover: c.Failover, Stopped: c.Stopped, Restarted: c.Restarted, Followed: c.Ownership.Followed, Counts: m.Counts, Sizes: m.Sizes.decided(),
-		here: &undecided{votes: m.Votes, savings: m.Savings, young: m.Young, rebased: m.Rebased, before: m.Before}}
+	c, before := m.Changes, was.Changes
+	c.Ownership, c.Replicas, c.Blocked, c.Pending, c.ByName = ownership.Memory{Followed: c.Ownership.Followed}, failover.Memory{}, nil, nil, 0
+	c.Failed, c.Suspect = newer(c.Failed, before.Failed), newer(c.Suspect, before.Suspect)
+	c.Moved, c.Pinned = newer(c.Moved, before.Moved), newer(c.Pinned, before.Pinned)
+	return &Pending{Plan: plan, Changes: c, Counts: m.Counts, Sizes: m.Sizes.decided(),
+		here: &undecided{votes: m.Votes, savings: m.Savings, even: m.Even, unit: m.Unit, young: m.Young, rebased: m.Rebased, before: m.Before}}
 }
 
-// Resume is the memory with what the plan in force was decided with, where the answer to its write never came.
+// Resume is the memory with what the plan in force was decided with, where the answer to its write never came. What was counted or limited
+// since stays.
 func (m Memory) Resume(inForce string) Memory {
 	p := m.Changes.Pending
 	if p == nil || p.Plan == "" || p.Plan != inForce {
 		return m
 	}
-	if d := p.here; d != nil {
-		m.Votes, m.Savings, m.Young, m.Rebased, m.Before = d.votes, d.savings, d.young, d.rebased, d.before
+	c, now := p.Changes, m.Changes
+	c.Replicas, c.Blocked, c.ByName = now.Replicas, now.Blocked, now.ByName
+	c.Ownership, c.Ownership.Followed = now.Ownership, later(now.Ownership.Followed, c.Ownership.Followed)
+	c.Failed, c.Suspect = joined(now.Failed, c.Failed), joined(now.Suspect, c.Suspect)
+	c.Moved, c.Pinned = joined(now.Moved, c.Moved), joined(now.Pinned, c.Pinned)
+	c.Ledger = c.Ledger.Joined(now.Ledger)
+	c.Stopped, c.Restarted, c.PinFailed = later(now.Stopped, c.Stopped), later(now.Restarted, c.Restarted), later(now.PinFailed, c.PinFailed)
+	c.Looked = later(now.Looked, c.Looked)
+	if now.Failover.At.After(c.Failover.At) {
+		c.Failover = now.Failover
 	}
-	c := &m.Changes
-	c.Pending, c.Cause, c.Why, c.BySecret, c.Target, c.Ledger, c.Counted = nil, p.Cause, p.Why, p.BySecret, p.Target, p.Ledger, p.Counted
-	c.Failed, c.Suspect, c.Failures, c.Began, c.Watch = joined(c.Failed, p.Failed), joined(c.Suspect, p.Suspect), p.Failures, p.Began, p.Watch
-	c.Failover, c.Stopped, c.Restarted, c.Ownership.Followed = p.Failover, p.Stopped, p.Restarted, p.Followed
-	m.Counts, m.Sizes = p.Counts, m.Sizes.undecided(p.Sizes)
+	m.Changes, m.Counts, m.Sizes = c, p.Counts, m.Sizes.undecided(p.Sizes)
+	if d := p.here; d != nil {
+		m.Votes, m.Savings, m.Even, m.Unit, m.Young, m.Rebased, m.Before = d.votes, d.savings, d.even, d.unit, d.young, d.rebased, d.before
+	}
 	return m
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // newer are the times that were not there before.
 func newer(now, was map[string]time.Time) map[string]time.Time {
 	more := map[string]time.Time{}
 	for name, at := range now {
-		if !was[name].Equal(at) {
+		if before, there := was[name]; !there || !before.Equal(at) {
 			more[name] = at
 		}
 	}

@@ -6,6 +6,7 @@ func (m Memory) Unwritten(was Memory, plan string) Memory {
 	pending := m.PendingOf(was, plan)
 	m.Votes, m.Changes, m.Counts, m.Savings = was.Votes, was.Changes, was.Counts, was.Savings
 	m.Young, m.Rebased, m.Before = was.Young, was.Rebased, was.Before
+	m.Even, m.Unit = was.Even, was.Unit // the references that make the unit are the plan's
 	m.Sizes = m.Sizes.undecided(was.Sizes)
 	m.Changes.Pending = pending
 	return m

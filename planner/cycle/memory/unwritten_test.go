@@ -2,6 +2,7 @@ package memory
 
 import (
 	"maps"
+	"reflect"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/change"
+	"ballast/planner/change/harm"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
@@ -22,8 +24,48 @@ func decision() (was, decided Memory) {
 	decided = Memory{Counts: Counts{Start: Start{Replicas: 5, Load: 50}}, Sizes: Sizes{Killed: map[int]int64{0: 2}, Peaks: map[int]Peak{0: {Bytes: 7}}},
 		Savings: evaluate.Savings{At: now}, Rebased: now, Changes: Changes{Failed: map[string]time.Time{"a": now.Add(-time.Hour), "b": now}, Moved: map[string]time.Time{"a": now},
 			Cause: change.Failover, Why: "replica 1 is dead", Target: map[string]int{"b": 2}, Ledger: change.Ledger{{At: now, Cause: change.Failover, Moves: 1}}, Counted: now,
-			Failover: failover.Last{At: now}, Restarted: now, Stopped: now, Ownership: ownership.Memory{Followed: now}}}
+			Failover: failover.Last{At: now}, Restarted: now, Stopped: now, Ownership: ownership.Memory{Followed: now}, BySecret: true, Recalled: true, PinFailed: now,
+			Pinned: map[string]time.Time{"c": now}, Suspect: map[string]time.Time{"b": now}, Failures: harm.Failures{{At: now}}, Began: harm.Signs{Orphans: []string{"b"}},
+			Watch: harm.Watch{Began: now}, Trip: &harm.Trip{At: now, Why: "it harms"}, TripTold: true, Looked: now}}
+	decided.Even, decided.Unit = Even{At: now}, "apps@2"
+	was.Even, was.Unit = Even{At: now.Add(-time.Minute)}, "apps@1"
 	return was, decided
+}
+
+// TestEveryChangeIsPendingOrSeen: a field that is added to Changes is one that a decision sets, and must not be lost with the answer to its
+// write, or one that each look makes anew.
+func TestEveryChangeIsPendingOrSeen(t *testing.T) {
+	seen := map[string]bool{"Replicas": true, "Blocked": true, "Pending": true, "ByName": true}
+	_, decided := decision()
+	fields := reflect.ValueOf(decided.Changes)
+	for i := range fields.NumField() {
+		if name := fields.Type().Field(i).Name; seen[name] != fields.Field(i).IsZero() {
+			t.Errorf("Changes.%s: the tests here decide it: %t; it is seen: %t", name, !fields.Field(i).IsZero(), seen[name])
+		}
+	}
+}
+
+// What was counted between the decision and its being found in force stays.
+func TestWhatWasCountedMeanwhileStays(t *testing.T) {
+	was, decided := decision()
+	lost := decided.Unwritten(was, "sha256:x")
+	at := decided.Changes.Restarted.Add(time.Minute)
+	lost.Changes.Ledger = lost.Changes.Ledger.Add(at, change.Healing, 2)
+	lost.Changes.Failover, lost.Changes.Pinned = failover.Last{At: at, Replica: 3}, map[string]time.Time{"d": at}
+	got := lost.Resume("sha256:x").Changes
+	want := change.Ledger{{At: at.Add(-time.Minute), Cause: change.Failover, Moves: 1}, {At: at, Cause: change.Healing, Moves: 2}}
+	if diff := cmp.Diff(want, got.Ledger); diff != "" {
+		t.Errorf("the ledger (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]time.Time{"c": at.Add(-time.Minute), "d": at}, got.Pinned) + cmp.Diff(failover.Last{At: at, Replica: 3}, got.Failover); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again := got
+	again.Pending = lost.Changes.Pending
+	lost.Changes = again
+	if diff := cmp.Diff(want, lost.Resume("sha256:x").Changes.Ledger); diff != "" {
+		t.Errorf("found a second time, moves count twice (-want +got):\n%s", diff)
+	}
 }
 
 // What was decided and not written changed no number of replicas, no size and no savings; what was seen stays.
@@ -64,6 +106,7 @@ func TestTheNextLeaderFindsWhatIsPending(t *testing.T) {
 	seen := maps.Clone(was.Changes.Failed)
 	want := decided
 	want.Savings, want.Rebased, want.Sizes.Peaks = was.Savings, was.Rebased, nil // of no harm to another leader
+	want.Even, want.Unit = was.Even, was.Unit
 	if diff := cmp.Diff(want, next.Resume("sha256:x"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
