@@ -23,9 +23,9 @@ type told struct {
 
 // meanings are those of names whose words are made up when they are told.
 var meanings = map[string]string{
-	"ChangeBlocked": "a change of sizes, of the number of replicas, or of where clusters are, waits: since when, why, and what would be otherwise",
+	"ChangeBlocked":      "a change of sizes, of the number of replicas, or of where clusters are, waits: since when, why, and what would be otherwise",
 	"ApplicationsUnseen": "Applications that Argo CD works on, or may work on, are not listed, and what to do",
-	"CordonRefused": "an entry of the annotation cordon cannot be read", "Doubled": "several pods reconcile one cluster", "OwnerAstray": "a cluster is with another replica than its plan and its Secret say, for 5 min", "PodsUnseen": "what the pods say of themselves cannot be read",
+	"CordonRefused":      "an entry of the annotation cordon cannot be read", "Doubled": "several pods reconcile one cluster", "OwnerAstray": "a cluster is with another replica than its plan and its Secret say, for 5 min", "PodsUnseen": "what the pods say of themselves cannot be read",
 	"MemoryUnknown": "what a replica has of memory, or what clusters take of it, is not known", "MemoryShort": "a replica has not the memory for its clusters, and no plan mends it",
 	"GroupLeaves": "a group leaves out clusters that it selects, and why", "RebaseRefused": "references are not taken anew, or back, and why",
 	"RulesClash": "pins, groups and bounds cannot all be kept", "SizeHeld": "pods, or the pod template, are left at their size, and why",

@@ -13,7 +13,7 @@ func TestNobodyIsAccusedOfAnOwnWriteWhoseAnswerWasLost(t *testing.T) {
 	b := newBed(t, anyServer.Start(t), plan.Hold, 3, 2, 1)
 	l, _ := b.start()
 	b.idle(l)
-	b.loses("patch ballast-history")
+	b.loses("patch ballast-history", errCut)
 	b.addCluster("new", 5)
 	b.cycles(l, 1)
 	var history corev1.ConfigMap

@@ -14,17 +14,19 @@ import (
 	"ballast/planner/plan"
 )
 
+// errCut is what a client hears where the answer is lost.
+var errCut = apierrors.NewTimeoutError("the answer was cut", 1)
+
 // TestAPlanWhoseAnswerWasLostLimits: the API server stores a plan by which rollout.x0y stops every replica, and its answer is lost, or the
 // leader dies with it. Whoever goes on must know that the fleet restarted, else it may do so again within change.restarts.every.
 func TestAPlanWhoseAnswerWasLostLimits(t *testing.T) {
-	cut := apierrors.NewTimeoutError("the answer was cut", 1)
 	for name, c := range map[string]struct {
 		answer error
 		goOn   func(b *bed, l *controller.Loop, end func())
 	}{
-		"the leader lives on":  {cut, func(b *bed, l *controller.Loop, _ func()) { b.cycles(l, 1) }},
-		"the next one goes on": {cut, func(b *bed, _ *controller.Loop, end func()) { end(); b.start() }},
-		"a person wrote meanwhile": {cut, func(b *bed, l *controller.Loop, _ func()) {
+		"the leader lives on":  {errCut, func(b *bed, l *controller.Loop, _ func()) { b.cycles(l, 1) }},
+		"the next one goes on": {errCut, func(b *bed, _ *controller.Loop, end func()) { end(); b.start() }},
+		"a person wrote meanwhile": {errCut, func(b *bed, l *controller.Loop, _ func()) {
 			b.edit(func(cm *corev1.ConfigMap) { annotate(cm, "example.org/x", "y") })
 			b.cycles(l, 1)
 		}},

@@ -54,7 +54,7 @@ func (m Memory) Resume(inForce string) Memory {
 	c.Ownership, c.Ownership.Followed = now.Ownership, later(now.Ownership.Followed, c.Ownership.Followed)
 	c.Failed, c.Suspect = joined(now.Failed, c.Failed), joined(now.Suspect, c.Suspect)
 	c.Moved, c.Pinned = joined(now.Moved, c.Moved), joined(now.Pinned, c.Pinned)
-	c.Ledger = c.Ledger.Joined(now.Ledger)
+	c.Ledger, c.Unserved = c.Ledger.Joined(now.Ledger), c.Unserved.Joined(now.Unserved)
 	c.Stopped, c.Restarted, c.PinFailed = later(now.Stopped, c.Stopped), later(now.Restarted, c.Restarted), later(now.PinFailed, c.PinFailed)
 	c.Looked = later(now.Looked, c.Looked)
 	if now.Failover.At.After(c.Failover.At) {
