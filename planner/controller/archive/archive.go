@@ -159,7 +159,9 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 		moves = len(ledger.MovedBy(*r))
 	}
 	begins := r != nil && (in.InForce == nil || in.InForce.Rollout == nil)
-	if moves == 0 && !begins && out.Memory.Changes.Restarted.Equal(was.Restarted) {
+	sets := begins || !out.Memory.Changes.Restarted.Equal(was.Restarted)
+	tried := was.Pending != nil // leaders that end with their first write must get on
+	if moves == 0 && (!sets || tried) {
 		return nil
 	}
 	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
