@@ -91,7 +91,7 @@ func Level(s *snapshot.Snapshot) *Proposed {
 		}
 	}
 	moves := s.Moves(chosen)
-	if waits := withoutForsaken(s, w, moves); waits != "" {
+	if waits := besideLongDown(s, w, moves); waits != "" {
 		return &Proposed{Verdict: "waits: " + waits}
 	}
 	nothing := len(moves) == 0 && w.Replicas == s.Next.Replicas && w.ControllerReplicas == s.Next.ControllerReplicas
@@ -129,19 +129,19 @@ func down(s *snapshot.Snapshot) (int, bool) {
 	if !s.In.Observed.Known {
 		return 0, false
 	}
-	forsaken := s.Forsaken()
+	longDown := s.LongDown()
 	for replica := range s.Next.Replicas {
-		if !standing.Works(s.In.Observed.Pods, replica) && !forsaken[replica] {
+		if !standing.Works(s.In.Observed.Pods, replica) && !longDown[replica] {
 			return replica, true
 		}
 	}
 	return 0, false
 }
 
-// withoutForsaken says why what is wanted waits all the same for a replica that has not worked for long: one comes behind it, or goes
+// besideLongDown says why what is wanted waits all the same for a replica that has not worked for long: one comes behind it, or goes
 // before it, only where it starts, and the partition may have been asked without knowing of it.
-func withoutForsaken(s *snapshot.Snapshot, w *rollout.Proposal, moves []outcome.Move) string {
-	for _, replica := range slices.Sorted(maps.Keys(s.Forsaken())) {
+func besideLongDown(s *snapshot.Snapshot, w *rollout.Proposal, moves []outcome.Move) string {
+	for _, replica := range slices.Sorted(maps.Keys(s.LongDown())) {
 		switch {
 		case w.Replicas != s.Next.Replicas || w.ControllerReplicas != s.Next.ControllerReplicas:
 			return fmt.Sprintf("replica %d has not worked for long: their number stays until it does", replica)

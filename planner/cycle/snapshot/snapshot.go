@@ -117,28 +117,28 @@ func (s *Snapshot) unwell() map[int]bool {
 
 // Ails reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile nothing is levelled.
 func (s *Snapshot) Ails() bool {
-	forsaken := s.Forsaken()
-	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick failover.Sick) bool { return !forsaken[sick.Replica] })
+	longDown := s.LongDown()
+	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick failover.Sick) bool { return !longDown[sick.Replica] })
 }
 
-// forsakenAfter is for how long a replica that does not work is waited for: a node that is replaced is back by then.
-const forsakenAfter = 6 * time.Hour
+// longDownAfter is for how long a replica that does not work is waited for: a node that is replaced is back by then.
+const longDownAfter = 6 * time.Hour
 
-// Forsaken are the replicas that nobody waits for any more: they have not worked for long, and no cluster that may leave is on them.
+// LongDown are the replicas that nobody waits for any more: they have not worked for long, and no cluster that may leave is on them.
 // Nothing goes there, and the others are levelled without them. In the modes that restart pods one that does not start keeps those
 // behind it from starting: there they are waited for.
-func (s *Snapshot) Forsaken() map[int]bool {
+func (s *Snapshot) LongDown() map[int]bool {
 	if s.In.Config.Rollout.Live == nil || s.Replicas.Held != "" {
 		return nil
 	}
-	forsaken := map[int]bool{}
+	longDown := map[int]bool{}
 	for _, sick := range s.Replicas.Sick {
 		down := s.Changes.Replicas.Replicas[sick.Replica].Down
-		if long := !down.IsZero() && s.In.Now.Sub(down) >= forsakenAfter; long && !s.mayLeave(sick.Replica) {
-			forsaken[sick.Replica] = true
+		if long := !down.IsZero() && s.In.Now.Sub(down) >= longDownAfter; long && !s.mayLeave(sick.Replica) {
+			longDown[sick.Replica] = true
 		}
 	}
-	return forsaken
+	return longDown
 }
 
 // mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds there.
