@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"ballast/planner/diff"
 	"ballast/planner/observed"
@@ -57,6 +58,10 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, wri
 	case wait > 0:
 		result.Outcome, result.Until = Deferred, now.Add(wait)
 		return result
+	case a.pace.hangs(now):
+		a.pace.missed(s)
+		result.Outcome, result.Until = Deferred, now.Add(hangsFor)
+		return result
 	}
 	application, err := a.wake(ctx, namespace, s)
 	switch {
@@ -71,6 +76,10 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, wri
 	return result
 }
 
+// nudgeWithin is how long a nudge may keep writes of Secrets waiting: whoever makes Applications until they take minutes to list must not hold up
+// a failover.
+const nudgeWithin = 20 * time.Second
+
 // wake asks the Nudger, which reads Applications, and those are anybody's: a panic there is a nudge that failed.
 func (a *Applier) wake(ctx context.Context, namespace string, s diff.Nudge) (application string, err error) {
 	defer func() {
@@ -78,5 +87,11 @@ func (a *Applier) wake(ctx context.Context, namespace string, s diff.Nudge) (app
 			err = fmt.Errorf("a panic of type %T", p)
 		}
 	}()
-	return a.Nudger.Nudge(ctx, namespace, s.Cluster, s.Server, s.Name)
+	within, cancel := context.WithTimeout(ctx, nudgeWithin)
+	defer cancel()
+	application, err = a.Nudger.Nudge(within, namespace, s.Cluster, s.Server, s.Name)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		a.pace.hang(a.Clock.Now())
+	}
+	return application, err
 }

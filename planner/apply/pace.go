@@ -44,6 +44,7 @@ type pace struct {
 	objects  map[string]record
 	nudges   map[nudged]called
 	repaired map[string]observed.Repair // by Secret
+	hung     time.Time                  // when a nudge took longer than nudgeWithin last
 }
 
 // nudged is one move of a cluster, called how often and when its new owner was nudged.
@@ -200,6 +201,24 @@ func (p *pace) again(s diff.Nudge) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.nudges[nudged{s.Cluster, s.Shard, s.Since.Unix()}].gap()
+}
+
+// hangsFor is for how long no nudge is tried after one that took too long.
+const hangsFor = time.Minute
+
+// hangs reports whether one did lately.
+func (p *pace) hangs(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since := now.Sub(p.hung)
+	return !p.hung.IsZero() && since >= 0 && since < hangsFor
+}
+
+// hang has no other nudge tried for a while.
+func (p *pace) hang(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hung = now
 }
 
 // missed gives a nudge back that reached nobody, such as one while the API server was away. It kept the pace all the

@@ -5,7 +5,7 @@ import (
 )
 
 // Scaling is when, and by how many at least, replicas come or go. A nil StabilizationWindow is none, but for replicas that go where
-// size.weights say how many there are: see changerules.Count.
+// size.weights say how many there are: see changerules.OfCount.
 type Scaling struct {
 	Timing
 	StabilizationWindow *Duration  `json:"stabilizationWindow,omitempty" null:"default"` // the least change that was wanted within it counts

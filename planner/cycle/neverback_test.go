@@ -17,6 +17,7 @@ import (
 // that a restart would have to wait for, is waited for.
 func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 	for name, test := range map[string]struct {
+		stays  bool               // a Secret of replica 2 is immutable
 		change func(w *liveWorld) // once replica 2 is empty
 		back   time.Duration      // after its death; 0: never
 		from   time.Duration      // when what levels moves first, after the death; 0: within half a day nothing does
@@ -28,6 +29,7 @@ func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 		"after four hours":        {change: func(*liveWorld) {}, back: 4 * time.Hour, from: 4 * time.Hour, onto: true},
 		"after eight hours":       {change: func(*liveWorld) {}, back: 8 * time.Hour, from: 6 * time.Hour, onto: true},
 		"never, with a pin to it": {change: func(w *liveWorld) { w.in.Pins = plan.Pins{w.on(1)[0]: 2} }, from: 6 * time.Hour, onto: true},
+		"never, with a Secret that nobody may write": {stays: true, change: func(*liveWorld) {}, from: 6 * time.Hour, onto: true},
 		"never, and one is cordoned": {change: func(w *liveWorld) {
 			w.in.Cordon = fmt.Sprintf("1=%s", w.in.Now.Add(72*time.Hour).UTC().Format(time.RFC3339))
 		}},
@@ -44,9 +46,13 @@ func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := shippedPlans(t, 30)
 			w.cycles(120, func(int) {}) // nothing that moved lately is to blame for the death
+			left := 0
+			if test.stays {
+				w.secret(w.on(2)[0]).Immutable, left = true, 1
+			}
 			w.down[2] = true
 			died := w.in.Now
-			w.until(t, "replica 2 is empty", 2*time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+			w.until(t, "replica 2 is empty", 2*time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == left && w.in.InForce.Rollout == nil })
 			for _, cluster := range w.on(0)[:4] {
 				w.setLoad(cluster, 40)
 			}
@@ -64,10 +70,10 @@ func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 					if _, pinned := w.in.Pins[cluster]; pinned {
 						continue
 					}
-					if now == 2 && w.down[2] {
+					if at != 2 && now == 2 && w.down[2] {
 						t.Fatalf("%v after the death %q goes to the dead replica", w.in.Now.Sub(died), cluster)
 					}
-					if left := at == 0 && now != 0; left && from == 0 {
+					if went := at == 0 && now != 0; went && from == 0 {
 						from = w.in.Now.Sub(died)
 					}
 				}

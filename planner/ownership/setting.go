@@ -6,16 +6,20 @@ import (
 	"time"
 )
 
-// Setting is the namespaces whose Applications Argo CD was told to work on, and since when that was seen.
+// Setting is the namespaces whose Applications Argo CD was told to work on, since when that was seen, and when Applications were listed by it
+// last.
 type Setting struct {
 	Of    string    `json:"of"`
 	Since time.Time `json:"since"`
+	Seen  time.Time `json:"seen,omitzero"`
 }
 
 const (
 	// around is by how much the time at which a setting was first seen and the time from which a container has it may differ: a cycle, and the
 	// minute for which a kubelet may keep a ConfigMap.
 	around = 2 * time.Minute
+	// doubtedFor is how long a container counts as one of another setting that started while nobody looked which one there was.
+	doubtedFor = 2 * time.Hour
 	// mostSettings is how many are remembered.
 	mostSettings = 32
 )
@@ -29,30 +33,37 @@ func (m Memory) Unsettled(s Observation, now time.Time) (since time.Time) {
 	}
 	last := settings[len(settings)-1]
 	for _, p := range s.Pods {
-		if !p.Started.IsZero() && !startedBy(settings, p.Started, last.Of) {
+		if !p.Started.IsZero() && !startedBy(settings, p.Started, now) {
 			return last.Since
 		}
 	}
 	return time.Time{}
 }
 
-// startedBy reports whether a container of that start has that setting, and can have no other one.
-func startedBy(settings []Setting, started time.Time, of string) bool {
-	some := false
+// startedBy reports whether a container of that start has the last setting: it can have no other one, or may have it, and has run long enough
+// since that one was seen.
+func startedBy(settings []Setting, started, now time.Time) bool {
+	last := len(settings) - 1
+	may, other := false, false
 	for i, one := range settings {
-		if !mayHave(settings, i, started) {
-			continue
-		}
-		if some = true; one.Of != of {
-			return false
+		switch {
+		case !mayHave(settings, i, started):
+		case one.Of == settings[last].Of:
+			may = true
+		default:
+			other = true
 		}
 	}
-	return some
+	return may && (!other || now.Sub(settings[last].Since) >= doubtedFor)
 }
 
 // mayHave reports whether a container of that start may have that one of the settings.
 func mayHave(settings []Setting, i int, started time.Time) bool {
-	began := !started.Before(settings[i].Since.Add(-around))
+	since := settings[i].Since
+	if i > 0 && settings[i-1].Seen.Before(since) && !settings[i-1].Seen.IsZero() { // nobody looked in between
+		since = settings[i-1].Seen
+	}
+	began := !started.Before(since.Add(-around))
 	ended := i+1 < len(settings) && !started.Before(settings[i+1].Since.Add(around))
 	return began && !ended
 }
@@ -76,15 +87,22 @@ func (s Observation) Doubted(m Memory, now time.Time) Observation {
 // settings is those that are remembered, with the one of the observation: the first is taken to hold for as long as any
 // pod runs. Those that no pod that runs can have are forgotten.
 func (m Memory) settings(s Observation, now time.Time) []Setting {
-	all := slices.Clone(m.Settings)
+	all, now := slices.Clone(m.Settings), now.UTC().Truncate(time.Second)
 	if s.Setting == "" || len(s.Pods) == 0 {
 		return all
 	}
+	seen := now
+	if !s.Counted.IsZero() && s.Counted.Before(now) {
+		seen = s.Counted.UTC().Truncate(time.Second)
+	}
 	switch {
 	case len(all) == 0:
-		return []Setting{{Of: s.Setting}}
+		return []Setting{{Of: s.Setting, Seen: seen}}
 	case all[len(all)-1].Of != s.Setting:
-		all = append(all, Setting{s.Setting, now.UTC().Truncate(time.Second)})
+		all = append(all, Setting{Of: s.Setting, Since: now})
+	}
+	if last := &all[len(all)-1]; last.Seen.Before(seen) {
+		last.Seen = seen
 	}
 	var kept []Setting
 	for i, one := range all {

@@ -81,8 +81,11 @@ func (o *options) run(ctx context.Context, in io.Reader, out, notes io.Writer) e
 		if o.undo {
 			question = "Bring the references back that were before the last rebase? A load then means again what it meant."
 		}
-		if !o.yes && !say.Confirm(in, notes, question) {
-			return errors.New("nothing was changed")
+		if !o.yes {
+			o.Cluster.SayWhere(notes)
+			if !say.Confirm(in, notes, question) {
+				return errors.New("nothing was changed")
+			}
 		}
 	}
 	edits := steer.Edits{plan.AnnotationRebase: nil}

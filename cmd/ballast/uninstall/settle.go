@@ -124,8 +124,8 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 		if wish := o.wishOf(doc); wish != "" {
 			return false, errors.New(wish)
 		}
+		o.cluster.Owe(thawWithin, o.freezeStays()) // an earlier run's freeze, too
 		if !doc.Paused {
-			o.cluster.Owe(thawWithin, o.freezeStays())
 			return false, o.maps().Freeze(ctx, c)
 		}
 		return false, nil

@@ -164,7 +164,7 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	if moves == 0 && (!sets || tried) {
 		return nil
 	}
-	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
+	m.HoldOff, m.Changes.Pending = out.Memory.HoldOff, out.Memory.PendingOf(in.Memory, Undated(out.Next))
 	if moves > 0 {
 		m.Changes.Ledger, m.Changes.Unserved, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Unserved, out.Memory.Changes.Counted
 	}

@@ -52,7 +52,7 @@ func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 	}
 	if m.Cause == change.Failover {
 		l.noteFailed(maps.Keys(MovedBy(*r)), r.Stage == plan.Reverting)
-		served, rest := l.served(MovedBy(*r))
+		served, rest := l.served(MovedBy(*r), p)
 		l.enter(m.Cause, ServersOf(beside, slices.Values(served), p))
 		m.Unserved = m.Unserved.Add(l.In.Now, m.Cause, ServersOf(beside, slices.Values(rest), p))
 		return
@@ -62,13 +62,14 @@ func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 
 // served are those that are known and have Applications, as far as anybody knows: who may create Secrets must not spend with those of no use
 // what a rollback or a drain needs. The rest is not known yet, and may have Applications: it counts among failovers alone, or it would be moved
-// by any number. What has no Application carries nothing, and counts nowhere.
-func (l Ledger) served(moved map[string]int) (served, rest []string) {
+// by any number. What has no Application, or is not known and has no load yet, carries nothing, and counts nowhere.
+func (l Ledger) served(moved map[string]int, p plan.Plan) (served, rest []string) {
 	for name := range moved {
 		switch {
 		case l.Out.Memory.Changes.Ownership.Idle(l.In.Observed.Reported, name):
 		case l.Out.Memory.Known.Has(name):
 			served = append(served, name)
+		case plan.LoadOf(p.Clusters[name].Load) <= 0:
 		default:
 			rest = append(rest, name)
 		}

@@ -23,7 +23,7 @@ func (m Memory) Until(now time.Time) Memory {
 	}
 	m.Changes.Ownership.Settings = slices.Clone(m.Changes.Ownership.Settings)
 	for i := range m.Changes.Ownership.Settings {
-		notAhead(now, &m.Changes.Ownership.Settings[i].Since)
+		notAhead(now, &m.Changes.Ownership.Settings[i].Since, &m.Changes.Ownership.Settings[i].Seen)
 	}
 	m.Changes.Failures = m.Changes.Failures.Until(now)
 	m.Taken = m.Taken.Until(now)

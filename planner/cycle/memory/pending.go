@@ -57,6 +57,9 @@ func (m Memory) Resume(inForce string) Memory {
 	c.Ledger, c.Unserved = c.Ledger.Joined(now.Ledger), c.Unserved.Joined(now.Unserved)
 	c.Stopped, c.Restarted, c.PinFailed = later(now.Stopped, c.Stopped), later(now.Restarted, c.Restarted), later(now.PinFailed, c.PinFailed)
 	c.Looked = later(now.Looked, c.Looked)
+	if now.Trip != nil && c.Trip == nil && now.Trip.At.After(c.Counted) {
+		c.Trip, c.TripTold = now.Trip, now.TripTold
+	}
 	if now.Failover.At.After(c.Failover.At) {
 		c.Failover = now.Failover
 	}

@@ -141,13 +141,23 @@ func (s *Snapshot) LongDown() map[int]bool {
 	return longDown
 }
 
-// mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds there.
+// mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds there, nor those of another Secret of their
+// server: whom failover can give to another one.
 func (s *Snapshot) mayLeave(replica int) bool {
+	servers, held := standing.Servers(s.Fleet), map[string]bool{}
+	fixed := func(cl discover.Cluster) bool {
+		pin, pinned := s.Pins[cl.Shard.ID]
+		return !standing.Managed(cl) || cl.Immutable || pinned && pin == replica
+	}
+	for _, cl := range s.Fleet.Clusters {
+		if together := servers.Of(cl.Shard.ID, ""); together != "" && fixed(cl) {
+			held[together] = true
+		}
+	}
 	return slices.ContainsFunc(s.Fleet.Clusters, func(cl discover.Cluster) bool {
 		row, planned := s.Next.Clusters[cl.Shard.ID]
-		pin, pinned := s.Pins[cl.Shard.ID]
-		there, held := planned && row.Replica == replica, pinned && pin == replica
-		return there && standing.Managed(cl) && !held
+		there := planned && row.Replica == replica
+		return there && !fixed(cl) && !held[servers.Of(cl.Shard.ID, "")]
 	})
 }
 
