@@ -25,9 +25,10 @@ func TestANudgeThatHangsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nudger := &hangingNudger{}
 		a := New(Options{Nudger: nudger, Clock: clock.RealClock{}})
+		start := time.Now()
 		nudge := func(cluster string) (Result, time.Duration) {
 			began := time.Now()
-			r := a.nudge(t.Context(), "argocd", diff.Nudge{Cluster: cluster, Shard: 1}, Result{Outcome: Applied})
+			r := a.nudge(t.Context(), "argocd", diff.Nudge{Cluster: cluster, Shard: 1, Since: start}, Result{Outcome: Applied})
 			return r, time.Since(began)
 		}
 		if r, took := nudge("a"); r.Outcome != Failed || took != nudgeWithin {
@@ -41,6 +42,13 @@ func TestANudgeThatHangsHoldsUpNoOther(t *testing.T) {
 		<-time.After(hangsFor) // of the bubble's clock
 		if r, took := nudge("b"); r.Outcome != Failed || took != nudgeWithin || nudger.calls != 2 {
 			t.Errorf("a minute later: %v after %s, %d calls; want a second one", r.Outcome, took, nudger.calls)
+		}
+		for range 2 * nudgesAtMost {
+			<-time.After(hangsFor)
+			nudge("b")
+		}
+		if want := 1 + nudgesAtMost; nudger.calls != want {
+			t.Errorf("%d calls, want %d: one that hangs each time leaves room for others", nudger.calls, want)
 		}
 	})
 }

@@ -63,10 +63,12 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, wri
 		result.Outcome, result.Until = Deferred, now.Add(hangsFor)
 		return result
 	}
-	application, err := a.wake(ctx, namespace, s)
+	application, hangs, err := a.wake(ctx, namespace, s)
 	switch {
 	case err != nil:
-		a.pace.missed(s)
+		if !hangs { // one that hangs counts, or the same ones would be before all others each time
+			a.pace.missed(s)
+		}
 		result.Outcome, result.Err, result.Until = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err), now.Add(nudgeEvery)
 	case application != "":
 		result.Outcome, result.Until = Applied, now.Add(a.pace.again(s))
@@ -81,7 +83,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, wri
 const nudgeWithin = 20 * time.Second
 
 // wake asks the Nudger, which reads Applications, and those are anybody's: a panic there is a nudge that failed.
-func (a *Applier) wake(ctx context.Context, namespace string, s diff.Nudge) (application string, err error) {
+func (a *Applier) wake(ctx context.Context, namespace string, s diff.Nudge) (application string, hangs bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("a panic of type %T", p)
@@ -90,8 +92,8 @@ func (a *Applier) wake(ctx context.Context, namespace string, s diff.Nudge) (app
 	within, cancel := context.WithTimeout(ctx, nudgeWithin)
 	defer cancel()
 	application, err = a.Nudger.Nudge(within, namespace, s.Cluster, s.Server, s.Name)
-	if err != nil && within.Err() != nil && ctx.Err() == nil {
+	if hangs = err != nil && within.Err() != nil && ctx.Err() == nil; hangs {
 		a.pace.hang(a.Clock.Now())
 	}
-	return application, err
+	return application, hangs, err
 }

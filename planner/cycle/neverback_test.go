@@ -17,11 +17,11 @@ import (
 // that a restart would have to wait for, is waited for.
 func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 	for name, test := range map[string]struct {
-		stays  bool               // a Secret of replica 2 is immutable
-		change func(w *liveWorld) // once replica 2 is empty
-		back   time.Duration      // after its death; 0: never
-		from   time.Duration      // when what levels moves first, after the death; 0: within half a day nothing does
-		onto   bool               // replica 2 has clusters in the end
+		stays  func(w *liveWorld, cluster string) // before the death, what keeps a cluster of replica 2 there
+		change func(w *liveWorld)                 // once replica 2 is empty
+		back   time.Duration                      // after its death; 0: never
+		from   time.Duration                      // when what levels moves first, after the death; 0: within half a day nothing does
+		onto   bool                               // replica 2 has clusters in the end
 
 		verdict string // on the candidate, in the end; empty: any
 	}{
@@ -29,7 +29,10 @@ func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 		"after four hours":        {change: func(*liveWorld) {}, back: 4 * time.Hour, from: 4 * time.Hour, onto: true},
 		"after eight hours":       {change: func(*liveWorld) {}, back: 8 * time.Hour, from: 6 * time.Hour, onto: true},
 		"never, with a pin to it": {change: func(w *liveWorld) { w.in.Pins = plan.Pins{w.on(1)[0]: 2} }, from: 6 * time.Hour, onto: true},
-		"never, with a Secret that nobody may write": {stays: true, change: func(*liveWorld) {}, from: 6 * time.Hour, onto: true},
+		"never, with a Secret that nobody may write": {stays: func(w *liveWorld, cluster string) { w.secret(cluster).Immutable = true },
+			change: func(*liveWorld) {}, from: 6 * time.Hour, onto: true},
+		"never, with a pin to a replica that cannot be": {stays: func(w *liveWorld, cluster string) { w.in.Pins = plan.Pins{cluster: 99} },
+			change: func(*liveWorld) {}, from: 6 * time.Hour, onto: true},
 		"never, and one is cordoned": {change: func(w *liveWorld) {
 			w.in.Cordon = fmt.Sprintf("1=%s", w.in.Now.Add(72*time.Hour).UTC().Format(time.RFC3339))
 		}},
@@ -47,8 +50,9 @@ func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 			w := shippedPlans(t, 30)
 			w.cycles(120, func(int) {}) // nothing that moved lately is to blame for the death
 			left := 0
-			if test.stays {
-				w.secret(w.on(2)[0]).Immutable, left = true, 1
+			if test.stays != nil {
+				test.stays(w, w.on(2)[0])
+				left = 1
 			}
 			w.down[2] = true
 			died := w.in.Now

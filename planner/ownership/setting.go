@@ -91,9 +91,9 @@ func (m Memory) settings(s Observation, now time.Time) []Setting {
 	if s.Setting == "" || len(s.Pods) == 0 {
 		return all
 	}
-	seen := now
-	if !s.Counted.IsZero() && s.Counted.Before(now) {
-		seen = s.Counted.UTC().Truncate(time.Second)
+	seen := s.Counted.UTC().Truncate(time.Second) // zero: nobody could list, and the setting is an earlier listing's
+	if seen.After(now) {
+		seen = now
 	}
 	switch {
 	case len(all) == 0:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"ballast/planner/apply"
 	"ballast/planner/change"
@@ -160,7 +161,7 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	}
 	begins := r != nil && (in.InForce == nil || in.InForce.Rollout == nil)
 	sets := begins || !out.Memory.Changes.Restarted.Equal(was.Restarted)
-	tried := was.Pending != nil // leaders that end with their first write must get on
+	tried := was.Pending != nil && in.Now.Sub(was.Pending.Changes.Counted) < justTried // leaders that end with their first write must get on
 	if moves == 0 && (!sets || tried) {
 		return nil
 	}
@@ -183,6 +184,9 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	a.Log.Error(err, "what a decision limits is not saved before it; it is written all the same", "moves", moves)
 	return nil
 }
+
+// justTried is for how long a decision that is pending stands for the next one that was to be saved.
+const justTried = 10 * time.Minute
 
 // Undated is the digest of a plan whatever its revision: who decides does not know that yet.
 func Undated(p plan.Plan) string {

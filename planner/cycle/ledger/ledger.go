@@ -69,7 +69,7 @@ func (l Ledger) served(moved map[string]int, p plan.Plan) (served, rest []string
 		case l.Out.Memory.Changes.Ownership.Idle(l.In.Observed.Reported, name):
 		case l.Out.Memory.Known.Has(name):
 			served = append(served, name)
-		case plan.LoadOf(p.Clusters[name].Load) <= 0:
+		case l.Out.Loads != nil && plan.LoadOf(p.Clusters[name].Load) <= 0:
 		default:
 			rest = append(rest, name)
 		}

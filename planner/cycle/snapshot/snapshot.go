@@ -141,23 +141,23 @@ func (s *Snapshot) LongDown() map[int]bool {
 	return longDown
 }
 
-// mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds there, nor those of another Secret of their
-// server: whom failover can give to another one.
+// mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds, nor those of another Secret of their server: whom
+// failover can give to another one.
 func (s *Snapshot) mayLeave(replica int) bool {
-	servers, held := standing.Servers(s.Fleet), map[string]bool{}
+	held := map[string]bool{}
 	fixed := func(cl discover.Cluster) bool {
-		pin, pinned := s.Pins[cl.Shard.ID]
-		return !standing.Managed(cl) || cl.Immutable || pinned && pin == replica
+		_, pinned := s.Pins[cl.Shard.ID] // wherever to: a replica that there is, it waits for; another one is refused, and named
+		return !standing.Managed(cl) || cl.Immutable || pinned
 	}
 	for _, cl := range s.Fleet.Clusters {
-		if together := servers.Of(cl.Shard.ID, ""); together != "" && fixed(cl) {
-			held[together] = true
+		if !cl.Alone && fixed(cl) {
+			held[cl.Shard.Server] = true
 		}
 	}
 	return slices.ContainsFunc(s.Fleet.Clusters, func(cl discover.Cluster) bool {
 		row, planned := s.Next.Clusters[cl.Shard.ID]
 		there := planned && row.Replica == replica
-		return there && !fixed(cl) && !held[servers.Of(cl.Shard.ID, "")]
+		return there && !fixed(cl) && (cl.Alone || !held[cl.Shard.Server])
 	})
 }
 
