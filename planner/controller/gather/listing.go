@@ -51,7 +51,8 @@ func (o *Observer) count(ctx, wait context.Context, namespace string, fleet disc
 		}
 	case <-wait.Done():
 	}
-	if old := o.Clock.Now().Sub(o.last.at); o.last.namespace == namespace && o.last.of != nil && old >= 0 && old < standsFor {
+	old, here := o.Clock.Now().Sub(o.last.at), o.last.namespace == namespace && o.last.of != nil
+	if here && old >= 0 && old < standsFor {
 		return o.last.within(fleet), nil
 	}
 	return counted{}, fmt.Errorf("listing Applications lasts longer than %s, and goes on beside: "+

@@ -156,8 +156,9 @@ func (s *Snapshot) mayLeave(replica int) bool {
 	}
 	return slices.ContainsFunc(s.Fleet.Clusters, func(cl discover.Cluster) bool {
 		row, planned := s.Next.Clusters[cl.Shard.ID]
+		trapped := !cl.Alone && held[cl.Shard.Server]
 		there := planned && row.Replica == replica
-		return there && !fixed(cl) && (cl.Alone || !held[cl.Shard.Server])
+		return there && !fixed(cl) && !trapped
 	})
 }
 
