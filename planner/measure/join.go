@@ -172,7 +172,8 @@ func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
 	}
 	for i := range j.fleet.Clusters {
 		told := g.got[i] && !j.unshown(&column, i)
-		if told && (g.at[i] == 0 || g.at[i] >= oldest) && j.carries(i) {
+		young := g.at[i] == 0 || g.at[i] >= oldest
+		if told && young && j.carries(i) {
 			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Fresh
 			j.mayOnlyRise(&column, i, last)
 		}

@@ -238,7 +238,8 @@ func (o *options) back(ctx context.Context, m *steer.PlanMap, revision int64, in
 		if !o.yes && p.Revision != shown {
 			return nil, fmt.Errorf("the plan became revision %d while you looked at %d: look again; nothing was changed", p.Revision, shown)
 		}
-		if other := now.Rollback != "" && now.Rollback != to && now.Rollback != asked; other && !o.yes {
+		changed := now.Rollback != asked && now.Rollback != to // since the look, by somebody else
+		if changed && now.Rollback != "" && !o.yes {
 			return nil, fmt.Errorf("somebody asked for revision %s while you looked: "+
 				"run rollback again to see what would replace that; nothing was changed", say.OneLine(now.Rollback))
 		}

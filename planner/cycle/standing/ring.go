@@ -29,7 +29,8 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 			continue
 		}
 		said := in.Observed.Reported.Clusters[c.Shard.ID]
-		accounted := listed || left || all && in.Observed.Reported.Idle(c.Shard.ID)
+		idle := all && in.Observed.Reported.Idle(c.Shard.ID)
+		accounted := listed || left || idle
 		if !accounted || len(said.Holders) > 0 {
 			names = append(names, c.Shard.ID)
 		}
