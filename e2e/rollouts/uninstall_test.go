@@ -125,6 +125,11 @@ func (w *world) uninstall(t *testing.T, m mode, replicas int) {
 	must(t, err)
 	seen, err := w.shapes(ctx, m, before)
 	must(t, err)
+	defer func() {
+		if t.Failed() {
+			t.Log(w.LastWords(context.WithoutCancel(ctx), 20))
+		}
+	}()
 	must(t, w.Configure(ctx, w.config(m, replicas)))
 	must(t, site.Poll(ctx, func(ctx context.Context) error {
 		p, err := w.Plan(ctx)

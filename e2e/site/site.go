@@ -186,14 +186,18 @@ func Poll(ctx context.Context, check func(context.Context) error) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, longest, fmt.Errorf("given up after %s", longest))
 		defer cancel()
 	}
+	var amiss error // before the end, by which a request that was under way then failed
 	for {
 		err := check(ctx)
 		if err == nil {
 			return nil
 		}
+		if amiss == nil || ctx.Err() == nil {
+			amiss = err
+		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(err, context.Cause(ctx))
+			return errors.Join(amiss, context.Cause(ctx))
 		case <-time.After(interval):
 		}
 	}
