@@ -431,6 +431,11 @@ func TestAnEnvBelowTheReplicasIsMended(t *testing.T) {
 				if got := standing.ControllerReplicas(w.in.Workload); got != test.want || w.in.Workload.Replicas != 6 {
 					t.Errorf("env %d with %d replicas after an hour, want %d: %v", got, w.in.Workload.Replicas, test.want, messages(w.last))
 				}
+				for _, s := range w.in.Discovered.Secrets { // the shard is below the env that each pod counts with, and a replica's that runs
+					if s.Shard.State != discover.ShardValid || s.Shard.N >= 6 || stays != "nothing" && s.Name == "c005" && s.Shard.N != 4 {
+						t.Errorf("the Secret of %s has shard %+v after an hour, and no single owner by it", s.Name, s.Shard)
+					}
+				}
 			})
 		}
 	}

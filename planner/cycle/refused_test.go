@@ -277,9 +277,18 @@ func TestReplicasThatPeopleTookAwayAreFollowed(t *testing.T) {
 // its people may write, is waited for by nothing that moves others.
 func TestWhatNobodyMayWriteKeepsNoFailoverBehindAnAutoscaler(t *testing.T) {
 	for name, spoil := range map[string]func(*discover.Secret){
-		"nothing":       func(s *discover.Secret) { s.Shard.N = 0 },
-		"immutable":     func(s *discover.Secret) { s.Immutable = true },
-		"unmanaged":     func(s *discover.Secret) { s.Unmanaged = true },
+		"nothing":   func(s *discover.Secret) { s.Shard.N = 0 },
+		"immutable": func(s *discover.Secret) { s.Immutable = true },
+		"unmanaged": func(s *discover.Secret) { s.Unmanaged = true },
+		"unmanaged, without a shard": func(s *discover.Secret) {
+			s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardAbsent}
+		},
+		"unmanaged, with a shard too large": func(s *discover.Secret) { // replica 0's, to Argo CD
+			s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardTooLarge}
+		},
+		"immutable, with a shard too large": func(s *discover.Secret) {
+			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardTooLarge}
+		},
 		"being deleted": func(s *discover.Secret) { s.Deleting = true },
 		"pinned there":  func(s *discover.Secret) { s.Pin = "4" },
 	} {
