@@ -38,8 +38,9 @@ func NewCommand() *cobra.Command {
 		Use:   "rollback [REVISION]",
 		Short: "Go back to one of the last plans, a wave at a time",
 		Long: `rollback takes the fleet back to a plan that was in force: every cluster to the replica it had then, and as many replicas as there
-were. The planner does it like any other change: in waves, within the move budget, watched, and turned back where a wave fails;
-a freeze does not keep it from that, nor does a trip. It is a new decision and gets a new revision. Then the balance is left alone
+were, but never fewer than partition.minReplicas or a pin asks for; where partition.replicas is workload, people's number stays.
+The planner does it like any other change: in waves, within the move budget, watched, and turned back where a wave fails; a freeze
+does not keep it from that, nor does a trip. It is a new decision and gets a new revision. Then the balance is left alone
 for evaluate.costBenefit.horizon (24h by default), and for half an hour where another policy evaluates; if things are to stay so,
 "ballast freeze".
 

@@ -57,7 +57,9 @@ func NewCommand() *cobra.Command {
 		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
 
   0. a rollout under way ends, and nothing begins after it: a freeze has the planner end its wave, and replicas that
-     rollout.x0y stopped come back; where no planner leads (for a minute none renews its Lease), nobody ends it, and what is done stays
+     rollout.x0y stopped come back; a person's rollback or drain goes on in spite of it, and is waited for; where it does not
+     end within --timeout, the command that ends it is named, and nothing is taken out;
+     where no planner leads (for a minute none renews its Lease), nobody ends it, and what is done stays
   1. break-glass: every write passes but one to data.plan, and what the API server's policies refuse; the planner stops writing
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once. A workload that opted out of ballast keeps its own, and
