@@ -175,6 +175,13 @@ func (s *Site) Monitor(ctx context.Context) error {
 	return err
 }
 
+// once asks once, and for a minute at most: a request that nobody answers is made anew.
+func once(ctx context.Context, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return check(ctx)
+}
+
 // Poll asks until there is no error, or the context ends: then the last error says what was still amiss.
 //
 // A context without a deadline gets one: what has not come after four minutes does not come, and a demo must end with
@@ -188,7 +195,7 @@ func Poll(ctx context.Context, check func(context.Context) error) error {
 	}
 	var amiss error // before the end, by which a request that was under way then failed
 	for {
-		err := check(ctx)
+		err := once(ctx, check)
 		if err == nil {
 			return nil
 		}
