@@ -113,6 +113,11 @@ func (m measured) restarted(t *testing.T, replicas, times int) {
 
 // ownershipKnown is nil when the planner that leads has asked every application-controller what it owns.
 func (w *world) ownershipKnown(ctx context.Context) error {
+	return w.leaderShows(ctx, "ballast_ownership_known 1")
+}
+
+// leaderShows is nil when the planner that leads has that line among its metrics.
+func (w *world) leaderShows(ctx context.Context, line string) error {
 	leader, err := w.Leader(ctx)
 	if err != nil {
 		return err
@@ -123,11 +128,11 @@ func (w *world) ownershipKnown(ctx context.Context) error {
 	}
 	for _, pod := range pods {
 		text, err := w.Metrics(ctx, pod)
-		if pod.Name == leader && err == nil && strings.Contains(text, "\nballast_ownership_known 1\n") {
+		if pod.Name == leader && err == nil && strings.Contains(text, "\n"+line+"\n") {
 			return nil
 		}
 	}
-	return fmt.Errorf("the planner that leads, %q, does not show ballast_ownership_known 1", leader)
+	return fmt.Errorf("the planner that leads, %q, does not show %s", leader, line)
 }
 
 func (w *world) scale(t *testing.T, m mode, replicas int) measured {

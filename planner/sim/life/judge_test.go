@@ -25,6 +25,7 @@ type judge struct {
 	owned     owned
 	anew      anew
 	stops     stops
+	restarted restarted
 	written   written
 	saved     known // with the backup
 }
@@ -99,6 +100,7 @@ func (j *judge) changed() {
 	if r := j.Plan.Rollout; j.begins() && r.Replicas > max(r.From.Replicas, j.Plan.MaxReplicas) {
 		j.fail("a rollout begins from %d to %d replicas, and maxReplicas is %d", r.From.Replicas, r.Replicas, j.Plan.MaxReplicas)
 	}
+	j.restartsOnceADay()
 	j.frozenPlan()
 	j.heldPlan()
 	j.receives()
@@ -119,6 +121,28 @@ func (j *judge) restarts() {
 	if n := len(j.envs); n > mostEnvs && j.Now.Sub(j.envs[n-1-mostEnvs]) < 24*time.Hour {
 		j.fail("the env was written %d times within %s", mostEnvs+1, j.Now.Sub(j.envs[n-1-mostEnvs]))
 	}
+}
+
+// restartsOnceADay: a rollout that gives the pods another env, by which they restart, begins by itself once in change.restarts.every.
+func (j *judge) restartsOnceADay() {
+	r := j.Plan.Rollout
+	if !j.begins() || r.ControllerReplicas == r.From.ControllerReplicas {
+		return
+	}
+	if n := j.Counts["begun anew"]; n != j.restarted.times {
+		j.restarted = restarted{times: n} // what was before is not known to a leader of an older history
+	}
+	every, since := time.Duration(j.Config.Change.Restarts.Every), j.leaders().Sub(j.restarted.at)
+	if j.levels() && !j.restarted.at.IsZero() && since < every {
+		j.fail("the fleet restarts %s after it did last, by itself: %s", since, j.memory.Changes.Why)
+	}
+	j.restarted.at = j.leaders()
+}
+
+// restarted is when a rollout that restarts the fleet began last.
+type restarted struct {
+	times int // of Counts["begun anew"]
+	at    time.Time
 }
 
 // doubled: no cluster has two owners.
