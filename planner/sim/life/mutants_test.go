@@ -223,3 +223,36 @@ func TestTheJudgeSeesASecondStopOfADay(t *testing.T) {
 		})
 	}
 }
+
+// TestTheJudgeSeesASecondRestartOfADay: a leader that forgets when the fleet restarted last has it restart for each number of replicas.
+func TestTheJudgeSeesASecondRestartOfADay(t *testing.T) {
+	for name, forgets := range map[string]bool{"as it is": false, "a leader that forgets": true} {
+		t.Run(name, func(t *testing.T) {
+			l := level(3, 100, rolloutsJudged()["default"])
+			l.Env = "3"
+			clear(l.Pods)
+			l.Populate(l.Now)
+			capacity := config.Decimal("0.4")
+			l.Config.Partition, l.Config.Evaluate = voted(time.Hour)
+			l.Config.Partition.Capacity = &capacity
+			begun := 0
+			said := judgement(t, l, func() {
+				if forgets {
+					l.memory.Changes.Restarted = time.Time{}
+				}
+			}, func() {
+				l.Pass(25 * time.Hour) // the pods' start counts as a restart
+				for _, load := range []float64{10, 20, 30} {
+					for _, name := range l.Clusters {
+						l.Loads[name] = load
+					}
+					l.Pass(6 * time.Hour)
+				}
+				begun = l.Counts["envs"]
+			})
+			if want := "the fleet restarts "; strings.HasPrefix(said, want) != forgets || !forgets && begun != 1 {
+				t.Errorf("the judge says %q, want %q: %t; the env was written %d times", said, want, forgets, begun)
+			}
+		})
+	}
+}
