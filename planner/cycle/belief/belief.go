@@ -110,13 +110,30 @@ func PutBack(fault string) string {
 		PlanBroken: "broken", PlanOlder: "overwritten by an older one"}[fault]
 }
 
+// stood is how many replicas there are, or were before all were stopped: what the env says, but none beyond the highest shard where each
+// cluster's Secret has one. Under live the env is maxReplicas, of which most never ran.
+func stood(w discover.Workload, fleet discover.Fleet) int {
+	n := standing.Replicas(w)
+	if w.Replicas > 0 || len(fleet.Clusters) == 0 {
+		return n
+	}
+	highest := 0
+	for _, c := range fleet.Clusters {
+		if c.Explicit.State != discover.ShardValid {
+			return n
+		}
+		highest = max(highest, c.Explicit.N)
+	}
+	return min(n, highest+1)
+}
+
 // FirstPlan is the fleet as it is: it moves nothing and scales nothing.
 func FirstPlan(in input.Inputs) plan.Plan {
 	return plan.Plan{
 		Mode:               in.Config.Mode,
 		Target:             standing.TargetOf(in.Workload),
 		PlannerUser:        in.PlannerUser,
-		Replicas:           standing.Replicas(in.Workload),
+		Replicas:           stood(in.Workload, discover.All(in.Discovered, in.Now)),
 		ControllerReplicas: standing.Env(in.Workload),
 		Clusters:           map[string]plan.Row{},
 	}

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
+	"ballast/planner/config"
 	"ballast/planner/plan"
 )
 
@@ -44,6 +47,29 @@ func TestAPlanLostWithItsHistoryIsTheFleetAsItIs(t *testing.T) {
 			}
 			if l.Pass(2 * time.Hour); amid && l.orphans() > 0 {
 				t.Errorf("two hours later %d clusters have no owner", l.orphans())
+			}
+		})
+	}
+}
+
+// TestAPlanLostAmidX0YsStopBringsReplicasBack: with plan and history gone, the env says how many there were, or the Secrets
+// where the env is larger, as where live was the mode before.
+func TestAPlanLostAmidX0YsStopBringsReplicasBack(t *testing.T) {
+	for _, env := range []string{"4", "16"} {
+		t.Run("env "+env, func(t *testing.T) {
+			c := configuration()
+			c.Rollout.Live, c.Rollout.X0Y = nil, &config.X0YRollout{}
+			l := New(1, c, 4, env, loadsOf(1, 40))
+			l.Pass(26 * time.Hour)
+			l.Config.Partition.MinReplicas = ptr.To(5)
+			for l.Replicas > 0 {
+				l.Pass(act)
+			}
+			l.lose()
+			l.Pass(time.Hour)
+			if l.Replicas != 4 || l.Env != env || l.Plan.Replicas != 4 || l.orphans() > 0 {
+				t.Errorf("an hour later there are %d replicas with env %s, and %d in the plan; %d clusters have no owner",
+					l.Replicas, l.Env, l.Plan.Replicas, l.orphans())
 			}
 		})
 	}
