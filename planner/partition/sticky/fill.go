@@ -41,7 +41,7 @@ func (s filling) neediest(even plan.Load) int {
 	for _, r := range s.Receiving() {
 		r := int(r)
 		needs := s.Load[r] < even/2 && !s.Patient(r)
-		if needs && (best == draft.Nowhere || s.Less(r, best)) {
+		if needs && (best == draft.Nowhere || s.Compare(r, best) < 0) {
 			best = r
 		}
 	}
@@ -57,12 +57,7 @@ func (s filling) spare(to int, even plan.Load) int {
 			donors = append(donors, d)
 		}
 	}
-	slices.SortFunc(donors, func(a, b int) int {
-		if s.Less(b, a) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(donors, func(a, b int) int { return s.Compare(b, a) })
 	for _, d := range donors {
 		all := s.Members(d)
 		most := min(even-s.Load[to], s.Load[d]-even/2, s.Load[d]-s.Load[to]-1)

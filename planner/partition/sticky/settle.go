@@ -136,7 +136,7 @@ func (s settling) somewhere(i int) int {
 func (s settling) uncapped(i int, memory plan.Bytes) int {
 	best := draft.Nowhere
 	for _, r := range s.Receiving() {
-		if r := int(r); s.Apart(i, r) && s.Holds(i, r, memory) && (best == draft.Nowhere || s.Less(r, best)) {
+		if r := int(r); s.Apart(i, r) && s.Holds(i, r, memory) && (best == draft.Nowhere || s.Compare(r, best) < 0) {
 			best = r
 		}
 	}
@@ -187,7 +187,7 @@ func (s settling) tightest(i int) int {
 	best := draft.Nowhere
 	for _, r := range s.Receiving() {
 		r := int(r)
-		if s.Apart(i, r) && (best == draft.Nowhere || s.Memory[r] < s.Memory[best] || s.Memory[r] == s.Memory[best] && s.Less(r, best)) {
+		if s.Apart(i, r) && (best == draft.Nowhere || s.Memory[r] < s.Memory[best] || s.Memory[r] == s.Memory[best] && s.Compare(r, best) < 0) {
 			best = r
 		}
 	}

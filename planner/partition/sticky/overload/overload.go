@@ -46,7 +46,7 @@ func Relieve(in *draft.Draft) {
 func (s relief) worst() int {
 	worst := draft.Nowhere
 	for r := range s.N {
-		if s.Heavy(r) && !s.spent[r] && (worst == draft.Nowhere || s.Less(worst, r)) {
+		if s.Heavy(r) && !s.spent[r] && (worst == draft.Nowhere || s.Compare(r, worst) > 0) {
 			worst = r
 		}
 	}

@@ -230,6 +230,7 @@ func (p *packer) run() {
 		return
 	}
 	s.Settle(before)
+	s.CloseEmpty()
 }
 
 // seat finds a place for the items from the k-th on.
