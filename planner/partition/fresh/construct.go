@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ballast/planner/partition"
-	"ballast/planner/partition/pack"
 	"ballast/planner/plan"
 )
 
@@ -29,18 +28,18 @@ func (s *state) construct(all []construction, steps int) (found bool) {
 	lower := s.c.Bounds.Fixed > 0 || slices.Max(s.load) > s.c.Capacity
 	for _, how := range all {
 		if lower {
-			found = s.multifit(how, steps) || found
+			found = how.multifit(s, steps) || found
 		} else {
-			found = s.without(how, steps) || found
+			found = how.without(s, steps) || found
 		}
 	}
 	return found
 }
 
 // without leaves out the highest replica, again and again while all that there is has room on the others.
-func (s *state) without(how construction, steps int) (found bool) {
+func (how construction) without(s *state, steps int) (found bool) {
 	for n := s.n - 1; n >= s.needed(); n-- {
-		t := s.fit(how, n, s.c.Capacity, &steps)
+		t := how.fit(s, n, s.c.Capacity, &steps)
 		if t == nil {
 			break
 		}
@@ -64,11 +63,11 @@ func (s *state) needed() int {
 }
 
 // multifit halves its way to the lowest load that a construction has room within (Coffman, Garey and Johnson).
-func (s *state) multifit(how construction, steps int) (found bool) {
+func (how construction) multifit(s *state, steps int) (found bool) {
 	high := slices.Max(s.load)
-	for low := max(pack.LeastMakespan(s.sorted(), s.n), slices.Max(s.fixed)); low < high && steps > 0; {
+	for low := s.least(); low < high && steps > 0; {
 		mid := low + (high-low)/2
-		t := s.fit(how, s.n, mid, &steps)
+		t := how.fit(s, s.n, mid, &steps)
 		if t == nil {
 			low = mid + 1
 			continue
@@ -79,7 +78,7 @@ func (s *state) multifit(how construction, steps int) (found bool) {
 }
 
 // fit deals all items out over so many replicas within a load, and keeps to every rule; nil: one fits nowhere, or the steps are spent.
-func (s *state) fit(how construction, n int, full plan.Load, steps *int) *state {
+func (how construction) fit(s *state, n int, full plan.Load, steps *int) *state {
 	if *steps -= n * len(s.order); *steps <= 0 {
 		return nil
 	}
