@@ -72,10 +72,10 @@ func (p Question) Check() (Setting, error) {
 	return s, nil
 }
 
-// Stands is an item's replica in the plan in force, partition.Free if it has none.
+// Stands is an item's replica in the plan in force, plan.NoReplica if it has none.
 func (p *Question) Stands(i int) int {
 	if p.Now == nil || p.Now[i] < 0 || p.Now[i] >= p.Replicas {
-		return partition.Free
+		return plan.NoReplica
 	}
 	return p.Now[i]
 }

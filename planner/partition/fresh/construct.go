@@ -3,7 +3,6 @@ package fresh
 import (
 	"slices"
 
-	"ballast/planner/partition"
 	"ballast/planner/plan"
 )
 
@@ -88,7 +87,7 @@ func (how construction) fit(s *state, n int, full plan.Load, steps *int) *state 
 	}
 	for i := range t.of {
 		if !s.stays(i) {
-			t.of[i] = partition.Free
+			t.of[i] = plan.NoReplica
 		}
 	}
 	t.count()

@@ -57,7 +57,7 @@ func (s *state) count() {
 	}
 	units := make([]int, s.n)
 	for i, r := range s.of {
-		if r == partition.Free {
+		if r == plan.NoReplica {
 			continue
 		}
 		s.add(i)
@@ -95,7 +95,7 @@ func (s *state) list(units []int) {
 	}
 	all := at == len(s.order)
 	for _, i := range s.order {
-		if r := s.of[i]; all || r != partition.Free && !s.stays(int(i)) {
+		if r := s.of[i]; all || r != plan.NoReplica && !s.stays(int(i)) {
 			backing[ends[r]] = i
 			ends[r]++
 		}

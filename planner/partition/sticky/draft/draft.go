@@ -8,9 +8,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// Nowhere is no replica.
-const Nowhere = partition.Free
-
 // Draft is a partition in the making. Everything that changes it goes through Shift, which the journal can undo. It is made of layers, each of
 // which knows those beneath it alone: a view, the members of replicas, who receives, the journal; and this one, which opens replicas.
 type Draft struct{ journal }
@@ -20,7 +17,7 @@ func New(c *constraint.Setting, o Options) *Draft {
 	n := min(max(c.Replicas, c.Least), c.Most)
 	d := &Draft{}
 	d.Setting, d.unit = refined(c)
-	d.Options, d.Steps, d.Sake = o, o.Budget, Nowhere
+	d.Options, d.Steps, d.Sake = o, o.Budget, plan.NoReplica
 	d.Of, d.Why = make([]int, len(c.Items)), map[int32]Because{}
 	if c.Groups.Any() {
 		d.taken = constraint.Taken{}
@@ -55,14 +52,14 @@ func (d *Draft) Open() int {
 	return r
 }
 
-// Another opens a replica that receives, Nowhere if there may be no more.
+// Another opens a replica that receives, plan.NoReplica if there may be no more.
 func (d *Draft) Another() int {
 	for d.N < d.Setting.Most {
 		if r := d.Open(); !d.shut[r] {
 			return r
 		}
 	}
-	return Nowhere
+	return plan.NoReplica
 }
 
 // Unopen takes back the last replica, which is empty.
@@ -96,16 +93,16 @@ func (d *Draft) Stand() (homeless []int32) {
 		switch {
 		case at != partition.Free:
 			if stands != at {
-				d.Why[int32(i)] = Because{Pinned, Nowhere}
+				d.Why[int32(i)] = Because{Pinned, plan.NoReplica}
 			}
-		case stands == partition.Free:
-			d.Why[int32(i)] = Because{Arrived, Nowhere}
+		case stands == plan.NoReplica:
+			d.Why[int32(i)] = Because{Arrived, plan.NoReplica}
 		case stands >= d.N:
-			d.Why[int32(i)] = Because{Gone, Nowhere}
+			d.Why[int32(i)] = Because{Gone, plan.NoReplica}
 		default:
 			at = stands
 		}
-		if d.Of[i] = at; at == partition.Free {
+		if d.Of[i] = at; at == plan.NoReplica {
 			homeless = append(homeless, int32(i))
 			continue
 		}

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"slices"
+	"ballast/planner/plan"
 )
 
 // Why an item has another replica than in the plan in force, of a closed set.
@@ -28,7 +29,7 @@ type step struct {
 	why      Because
 }
 
-// Because is why an item has been moved, and the replica for whose sake: Nowhere, if a rule wants it.
+// Because is why an item has been moved, and the replica for whose sake: plan.NoReplica, if a rule wants it.
 type Because struct {
 	Why
 	Sake int
@@ -38,13 +39,13 @@ type Because struct {
 type journal struct {
 	receivers
 	Why   map[int32]Because
-	Sake  int // the replica for which something is done now; Nowhere: a rule wants it
+	Sake  int // the replica for which something is done now; plan.NoReplica: a rule wants it
 	Moves int // that count against MaxMoves
 	Cut   bool
 	steps []step
 }
 
-// Shift brings an item to another replica, to Nowhere too.
+// Shift brings an item to another replica, to plan.NoReplica too.
 func (j *journal) Shift(i, to int, why Why) {
 	j.steps = append(j.steps, step{item: int32(i), from: int32(j.Of[i]), to: int32(to), why: j.Why[int32(i)]})
 	j.carry(i, to)
@@ -62,7 +63,7 @@ func (j *journal) arrives(i int) bool {
 func (j *journal) carry(i, to int) {
 	from := j.Of[i]
 	for _, end := range []struct{ replica, sign int }{{from, -1}, {to, 1}} {
-		if end.replica == Nowhere {
+		if end.replica == plan.NoReplica {
 			continue
 		}
 		j.put(i, end.replica, end.sign)
@@ -94,7 +95,7 @@ func (j *journal) Send(set []int32, from int, find func(i, not int, limit Line) 
 	mark := j.Mark()
 	for _, i := range set {
 		to := find(int(i), from, limit)
-		if to == Nowhere {
+		if to == plan.NoReplica {
 			j.Undo(mark)
 			return false
 		}

@@ -38,7 +38,7 @@ func (m *members) list() {
 		at += m.Units[r]
 	}
 	for i, r := range m.Of {
-		if r != Nowhere && m.Setting.Items[i].Replica == partition.Free {
+		if r != plan.NoReplica && m.Setting.Items[i].Replica == partition.Free {
 			m.member[r] = append(m.member[r], int32(i))
 		}
 	}

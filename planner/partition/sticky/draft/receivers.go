@@ -2,6 +2,7 @@ package draft
 
 import (
 	"slices"
+	"ballast/planner/plan"
 )
 
 // receivers are the replicas that receive now, of which the searches choose.
@@ -27,22 +28,22 @@ func (rs *receivers) Reopen() {
 	}
 }
 
-// Least is the least loaded replica that takes an item, Nowhere if none does.
+// Least is the least loaded replica that takes an item, plan.NoReplica if none does.
 func (rs *receivers) Least(i, not int, limit Line) int {
 	if len(rs.tree.order) == 0 {
-		return Nowhere
+		return plan.NoReplica
 	}
 	top := rs.tree.order[0]
 	if rs.Units[top] > 0 && rs.Load[top]+rs.Setting.Loads[i] > limit.Load {
-		return Nowhere // it is the least loaded; an empty one would be first
+		return plan.NoReplica // it is the least loaded; an empty one would be first
 	}
 	if int(top) != not && rs.May(i, int(top)) && rs.Fits(i, int(top), limit) {
 		return int(top)
 	}
-	best := Nowhere
+	best := plan.NoReplica
 	rs.Steps -= len(rs.tree.order)
 	for _, r := range rs.tree.order {
-		if r := int(r); r != not && rs.Fits(i, r, limit) && rs.May(i, r) && (best == Nowhere || rs.Compare(r, best) < 0) {
+		if r := int(r); r != not && rs.Fits(i, r, limit) && rs.May(i, r) && (best == plan.NoReplica || rs.Compare(r, best) < 0) {
 			best = r
 		}
 	}
@@ -51,10 +52,10 @@ func (rs *receivers) Least(i, not int, limit Line) int {
 
 // Fullest is the most loaded replica that takes an item.
 func (rs *receivers) Fullest(i, not int, limit Line) int {
-	best := Nowhere
+	best := plan.NoReplica
 	rs.Steps -= len(rs.tree.order)
 	for _, r := range rs.tree.order {
-		if r := int(r); r != not && rs.Fits(i, r, limit) && rs.May(i, r) && (best == Nowhere || rs.Compare(r, best) > 0) {
+		if r := int(r); r != not && rs.Fits(i, r, limit) && rs.May(i, r) && (best == plan.NoReplica || rs.Compare(r, best) > 0) {
 			best = r
 		}
 	}
