@@ -91,7 +91,7 @@ func (c *cycle) plan() {
 	in, base := c.In, c.base()
 	c.Out.Pins = standing.Pins(in.Pins, c.Out.Fleet.Clusters)
 	a := adopt.Plan(in, c.Out.Fleet, base, c.Out.Pins)
-	belief.RecallRestart(c.Draft, a.Ground)
+	belief.RestoreLastRestart(c.Draft, a.Ground)
 	loads.Make(c.Draft, a.Ground)
 	inuse.Learn(c.Draft)
 	inuse.Limit(c.Draft, a.Ground)
@@ -109,7 +109,7 @@ func (c *cycle) plan() {
 // cycle is one of them, in the order of its phases. Each phase is a type or a function that has the draft and what it needs beside it.
 type cycle struct {
 	*outcome.Draft
-	watch     *safety.Watch
+	watch     *safety.Breaker
 	votes     *election.Election
 	redated   bool           // the stage under way began in the future, by a clock that was ahead
 	turnsBack string         // why a rollout that has stopped every replica brings them back as they were
@@ -120,7 +120,7 @@ type cycle struct {
 func newCycle(in input.Inputs, redated bool, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
 	votes := &election.Election{Draft: d, Ballots: in.Memory.Votes}
-	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: votes, redated: redated, ungrown: held}
+	return &cycle{Draft: d, watch: &safety.Breaker{Draft: d}, votes: votes, redated: redated, ungrown: held}
 }
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a

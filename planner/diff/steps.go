@@ -151,7 +151,7 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	}
 	var above []string
 	if held == nil && v.Plan.Resources != nil {
-		step.Resources, above = fitting(given(seen.Workload), *v.Plan.Resources)
+		step.Resources, above = fitting(templateResources(seen.Workload), *v.Plan.Resources)
 	}
 	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != "" || len(pairs(step.Resources)) > 0
 	if step.Replicas == nil && step.ControllerReplicas == nil && step.RestartedAt == "" {

@@ -116,7 +116,7 @@ func (a *Arrivals) Place(server string, current int, groups []string) int {
 	if a.view.Stays(current) {
 		return current
 	}
-	apart, beside := a.asks(groups)
+	apart, beside := a.keptBy(groups)
 	server = plan.NormalizeServer(server)
 	for _, may := range []func(int) bool{a.roomy, a.open} {
 		for _, replica := range beside {
@@ -188,9 +188,9 @@ func (a *Arrivals) Groups(of labels.Labels) (names []string) {
 	return names
 }
 
-// asks are the replicas that a cluster's groups keep it from, and those that they want it on, of several groups the first
+// keptBy are the replicas that a cluster's groups keep it from, and those that they want it on, of several groups the first
 // by name first.
-func (a *Arrivals) asks(groups []string) (apart map[int]bool, beside []int) {
+func (a *Arrivals) keptBy(groups []string) (apart map[int]bool, beside []int) {
 	for _, g := range a.groups {
 		switch {
 		case !slices.Contains(groups, g.name):

@@ -243,7 +243,7 @@ func (r *Repairs) noteHealed(step diff.Step, w discover.Workload) {
 	if !ok || s.Why != diff.Drifted && s.Why != diff.Broken {
 		return
 	}
-	foreign := change.Foreign{Replica: s.Shard, Of: standing.ControllerReplicas(w)}
+	foreign := change.ForeignShard{Replica: s.Shard, Of: standing.ControllerReplicas(w)}
 	if n, err := strconv.Atoi(s.Was); err == nil {
 		foreign.Valid, foreign.Shard = true, n
 	}

@@ -55,7 +55,7 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	if v.Moves == 0 && v.From.Replicas == v.To.Replicas && !v.Once {
 		return nil
 	}
-	asks(s, v)
+	addRollout(s, v)
 	rates, clusters := ledger.RatesOf(in), s.Budget.Of
 	v.Limited = len(rates) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
@@ -66,8 +66,8 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	return v
 }
 
-// asks adds what the mode asks for.
-func asks(s *snapshot.Snapshot, v *Forecast) {
+// addRollout adds what a rollout of the mode takes.
+func addRollout(s *snapshot.Snapshot, v *Forecast) {
 	o, next := snapshot.RolloutOptions(s, change.Balance), s.Next
 	rereads := next.Target.Kind == plan.Deployment && v.From.Replicas != v.To.Replicas // its pods read their number once
 	switch v.Mode = o.Mode; o.Mode {

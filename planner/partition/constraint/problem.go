@@ -154,22 +154,22 @@ func (g *Groups) Of(i int) []int32 {
 	return g.of[i]
 }
 
-// Taken counts which groups are on which replicas.
-type Taken map[uint64]int32
+// Occupancy counts which groups are on which replicas.
+type Occupancy map[uint64]int32
 
 func seatOf(group int32, replica int) uint64 { return uint64(group)<<32 | uint64(uint32(replica)) }
 
 // Add counts an item's groups n more times on a replica.
-func (t Taken) Add(groups []int32, replica int, n int32) {
+func (o Occupancy) Add(groups []int32, replica int, n int32) {
 	for _, g := range groups {
-		t[seatOf(g, replica)] += n
+		o[seatOf(g, replica)] += n
 	}
 }
 
 // Has reports whether one of the groups is on the replica already.
-func (t Taken) Has(groups []int32, replica int) bool {
+func (o Occupancy) Has(groups []int32, replica int) bool {
 	for _, g := range groups {
-		if t[seatOf(g, replica)] > 0 {
+		if o[seatOf(g, replica)] > 0 {
 			return true
 		}
 	}
@@ -177,9 +177,9 @@ func (t Taken) Has(groups []int32, replica int) bool {
 }
 
 // Twice reports whether the replica has one of the groups more than once.
-func (t Taken) Twice(groups []int32, replica int) bool {
+func (o Occupancy) Twice(groups []int32, replica int) bool {
 	for _, g := range groups {
-		if t[seatOf(g, replica)] > 1 {
+		if o[seatOf(g, replica)] > 1 {
 			return true
 		}
 	}

@@ -82,8 +82,8 @@ func (how construction) fit(s *state, n int, full plan.Load, steps *int) *state 
 		return nil
 	}
 	t := &state{c: s.c, n: n, of: slices.Clone(s.of), order: s.order}
-	if s.taken != nil {
-		t.taken = map[uint64]int32{}
+	if s.occupied != nil {
+		t.occupied = map[uint64]int32{}
 	}
 	for i := range t.of {
 		if !s.stays(i) {
@@ -122,5 +122,5 @@ func (s *state) room(i int32, r int, full plan.Load) bool {
 	if s.memory != nil && s.memory[r]+s.c.Bytes[i] > s.c.Bounds.Memory {
 		return false
 	}
-	return s.taken == nil || !s.taken.Has(s.c.Groups.Of(int(i)), r)
+	return s.occupied == nil || !s.occupied.Has(s.c.Groups.Of(int(i)), r)
 }

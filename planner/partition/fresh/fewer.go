@@ -97,7 +97,7 @@ func (s *state) moved(bins []pack.Bin, places []int) (sum plan.Load) {
 // free reports whether no rule ties items to others. Caps, groups and the memory would have to be looked at for each item of
 // each subset: they stay with what LPT or sticky found, and so do fleets of which a replica is closed.
 func (s *state) free() bool {
-	bounded := s.c.Bounds.MaxClusters > 0 || s.taken != nil || s.memory != nil
+	bounded := s.c.Bounds.MaxClusters > 0 || s.occupied != nil || s.memory != nil
 	return !bounded && !slices.Contains(s.c.Closed, true)
 }
 

@@ -171,7 +171,7 @@ func (s *levelling) may(a, b int32, high, low int) bool {
 	if s.memory != nil && !s.holds(a, b, high, low) {
 		return false
 	}
-	if s.taken == nil {
+	if s.occupied == nil {
 		return true
 	}
 	ga := s.c.Groups.Of(int(a))
@@ -179,11 +179,11 @@ func (s *levelling) may(a, b int32, high, low int) bool {
 	if b >= 0 {
 		gb = s.c.Groups.Of(int(b))
 	}
-	s.taken.Add(ga, high, -1)
-	s.taken.Add(gb, low, -1)
-	ok := !s.taken.Has(ga, low) && !s.taken.Has(gb, high)
-	s.taken.Add(ga, high, 1)
-	s.taken.Add(gb, low, 1)
+	s.occupied.Add(ga, high, -1)
+	s.occupied.Add(gb, low, -1)
+	ok := !s.occupied.Has(ga, low) && !s.occupied.Has(gb, high)
+	s.occupied.Add(ga, high, 1)
+	s.occupied.Add(gb, low, 1)
 	return ok
 }
 
@@ -212,9 +212,9 @@ func (s *state) shift(i int32, to int) {
 		s.memory[from] -= s.c.Bytes[i]
 		s.memory[to] += s.c.Bytes[i]
 	}
-	if s.taken != nil {
-		s.taken.Add(s.c.Groups.Of(int(i)), from, -1)
-		s.taken.Add(s.c.Groups.Of(int(i)), to, 1)
+	if s.occupied != nil {
+		s.occupied.Add(s.c.Groups.Of(int(i)), from, -1)
+		s.occupied.Add(s.c.Groups.Of(int(i)), to, 1)
 	}
 	s.of[i] = to
 }

@@ -11,22 +11,22 @@ import (
 
 // state is a partition in the making. Member are the free items of each replica, the lightest first.
 type state struct {
-	c       *constraint.Setting
-	order   []int32 // all items, the lightest first
-	n       int
-	of      []int
-	load    []plan.Load
-	cluster []int
-	fixed   []plan.Load // of fixed items
-	member  [][]int32
-	taken   constraint.Taken
-	memory  []plan.Bytes // by replica; nil: it bounds nothing
+	c        *constraint.Setting
+	order    []int32 // all items, the lightest first
+	n        int
+	of       []int
+	load     []plan.Load
+	cluster  []int
+	fixed    []plan.Load // of fixed items
+	member   [][]int32
+	occupied constraint.Occupancy
+	memory   []plan.Bytes // by replica; nil: it bounds nothing
 }
 
 func newState(c *constraint.Setting, order []int32, of []int, replicas int) *state {
 	s := &state{c: c, n: replicas, of: slices.Clone(of), order: order}
 	if c.Groups.Any() {
-		s.taken = constraint.Taken{}
+		s.occupied = constraint.Occupancy{}
 	}
 	s.count()
 	return s
@@ -78,8 +78,8 @@ func (s *state) add(i int) {
 	if s.memory != nil {
 		s.memory[r] += s.c.Bytes[i]
 	}
-	if s.taken != nil {
-		s.taken.Add(s.c.Groups.Of(i), r, 1)
+	if s.occupied != nil {
+		s.occupied.Add(s.c.Groups.Of(i), r, 1)
 	}
 }
 

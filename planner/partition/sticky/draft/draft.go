@@ -20,7 +20,7 @@ func New(c *constraint.Setting, o Options) *Draft {
 	d.Options, d.Steps, d.Sake = o, o.Budget, plan.NoReplica
 	d.Of, d.Why = make([]int, len(c.Items)), map[int32]Because{}
 	if c.Groups.Any() {
-		d.taken = constraint.Taken{}
+		d.occupied = constraint.Occupancy{}
 	}
 	if c.Bytes != nil {
 		d.Memory = make([]plan.Bytes, 0, n)

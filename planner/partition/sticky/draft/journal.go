@@ -2,6 +2,7 @@ package draft
 
 import (
 	"slices"
+
 	"ballast/planner/plan"
 )
 

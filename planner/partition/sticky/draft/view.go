@@ -28,8 +28,8 @@ type view struct {
 
 	Steps int // that are left of the budget
 
-	unit  unit
-	taken constraint.Taken
+	unit     unit
+	occupied constraint.Occupancy
 }
 
 // Heavy reports whether a replica is to give items up.
@@ -88,12 +88,12 @@ func (v *view) Holds(i, r int, memory plan.Bytes) bool {
 
 // Apart reports whether no item of its groups is on a replica.
 func (v *view) Apart(i, r int) bool {
-	return v.taken == nil || !v.taken.Has(v.Setting.Groups.Of(i), r)
+	return v.occupied == nil || !v.occupied.Has(v.Setting.Groups.Of(i), r)
 }
 
 // Twice reports whether another item of its groups is on a replica beside it.
 func (v *view) Twice(i, r int) bool {
-	return v.taken.Twice(v.Setting.Groups.Of(i), r)
+	return v.occupied.Twice(v.Setting.Groups.Of(i), r)
 }
 
 // Drainable reports whether the rules let the highest replica go.
@@ -116,7 +116,7 @@ func (v *view) put(i, r, sign int) {
 	if v.Setting.Items[i].Replica != partition.Free {
 		v.pinned[r] += sign
 	}
-	if v.taken != nil {
-		v.taken.Add(v.Setting.Groups.Of(i), r, int32(sign))
+	if v.occupied != nil {
+		v.occupied.Add(v.Setting.Groups.Of(i), r, int32(sign))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// deal makes the partition anew, and leaves everything where it stands if that does not pay.
-func (d *Division) deal(g *ground.Ground, b partition.Bounds) (err error) {
+// assign makes the partition anew, and leaves everything where it stands if that does not pay.
+func (d *Division) assign(g *ground.Ground, b partition.Bounds) (err error) {
 	if d.Answer, err = Count(d.Items, b, g.Next.Replicas); err != nil {
 		return err
 	}
