@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -120,16 +121,11 @@ func (e emptying) uncrowded(units []unit) []unit {
 			return units
 		}
 		stay = stay[:max(len(stay)/atOnce, 1)]
-		goes, next := make([]unit, 0, len(units)-len(stay)), 0
-		for i, u := range units {
-			if next < len(stay) && stay[next] == i {
-				e.tellStays(u)
-				next++
-				continue
-			}
-			goes = append(goes, u)
+		for _, i := range stay {
+			e.tellStays(units[i])
+			units[i].Names = nil
 		}
-		units = goes
+		units = slices.DeleteFunc(units, func(u unit) bool { return u.Names == nil })
 		e.place(units) // anew: what stays takes no room
 	}
 }
@@ -151,19 +147,11 @@ func (e emptying) needs(units []unit) (n room) {
 // sooner orders by what the budget is for first; what carries nothing comes last, so that nobody's empty clusters take
 // it up.
 func sooner(a, b unit) int {
-	switch {
-	case (a.Load == 0) != (b.Load == 0) && b.Load == 0:
-		return -1
-	case (a.Load == 0) != (b.Load == 0):
-		return 1
-	case a.Fits != b.Fits && a.Fits:
-		return -1
-	case a.Fits != b.Fits:
-		return 1
-	case a.Fits:
+	first := cmp.Or(discover.FalseFirst(a.Load == 0, b.Load == 0), discover.FalseFirst(!a.Fits, !b.Fits))
+	if first == 0 && a.Fits {
 		return a.Heavier(b.Unit)
 	}
-	return cmp.Or(cmp.Compare(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0]))
+	return cmp.Or(first, cmp.Compare(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0]))
 }
 
 // units is what leaves those replicas and was not sent yet, and where each goes if all of them move.

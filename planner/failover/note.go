@@ -125,8 +125,9 @@ func (e *evacuation) waits(replicas []int, later []unit) {
 		waiting, first = waiting+len(u.Names), cmp.Or(first, u.Names[0])
 	}
 	if waiting > 0 {
+		wait := map[bool]string{true: "waits", false: "wait"}[waiting == 1]
 		e.note(BudgetWaits, first, e.at(first), "%s of %s %s for the move budget, the first is %q",
-			plural.Of(waiting, "cluster"), e.these(replicas), verb(waiting, "wait"), first)
+			plural.Of(waiting, "cluster"), e.these(replicas), wait, first)
 	}
 }
 
@@ -135,11 +136,4 @@ func (e *evacuation) these(replicas []int) string {
 		return fmt.Sprintf("replica %d, which is %s,", replicas[0], e.state(replicas[0]))
 	}
 	return fmt.Sprintf("%s that are %s", plural.Of(len(replicas), "replica"), e.state(replicas[0]))
-}
-
-func verb(n int, word string) string {
-	if n == 1 {
-		return word + "s"
-	}
-	return word
 }

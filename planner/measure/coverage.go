@@ -209,7 +209,10 @@ func (v coverage) few() bool {
 
 // lowCoverage is why a coverage is refused, and what to remember of it; an empty text believes it.
 func (j *metricJoin) lowCoverage(v coverage) (string, Low) {
-	low := lowOf(j.last)
+	var low Low
+	if j.last != nil {
+		low = j.last.Low
+	}
 	if !v.low(j.options.MinCoverage) {
 		return "", low
 	}
@@ -244,11 +247,4 @@ func (j *joiner) shortfall(v coverage) string {
 		names[k] = j.fleet.Clusters[i].Shard.ID
 	}
 	return fmt.Sprintf("only %d of the %d clusters measured last time have a value now (%s: none)", v.both, v.before, some(names))
-}
-
-func lowOf(last *LastColumn) Low {
-	if last == nil {
-		return Low{}
-	}
-	return last.Low
 }

@@ -7,6 +7,7 @@
 package constraint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -104,6 +105,14 @@ func (s *Setting) reduce() {
 	s.Total /= unit
 	s.Capacity /= unit
 	s.Heaviest /= unit
+}
+
+// Lighter orders items by load, then by ID.
+func (s *Setting) Lighter(a, b int32) int {
+	if la, lb := s.Loads[a], s.Loads[b]; la != lb {
+		return cmp.Compare(la, lb)
+	}
+	return cmp.Or(cmp.Compare(s.Items[a].ID, s.Items[b].ID), cmp.Compare(a, b))
 }
 
 func gcd(a, b plan.Load) plan.Load {

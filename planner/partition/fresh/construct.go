@@ -105,7 +105,7 @@ func (how construction) fit(s *state, n int, full plan.Load, steps *int) *state 
 			return nil
 		}
 		t.of[i] = best
-		t.add(int(i))
+		t.add(int(i), 1)
 	}
 	return newState(s.c, s.order, t.of, n)
 }

@@ -200,21 +200,11 @@ func (s *levelling) holds(a, b int32, high, low int) bool {
 // shift brings an item to another replica.
 func (s *state) shift(i int32, to int) {
 	from := s.of[i]
-	at, _ := slices.BinarySearchFunc(s.member[from], i, s.lighter)
+	at, _ := slices.BinarySearchFunc(s.member[from], i, s.c.Lighter)
 	s.member[from] = slices.Delete(s.member[from], at, at+1)
-	at, _ = slices.BinarySearchFunc(s.member[to], i, s.lighter)
+	at, _ = slices.BinarySearchFunc(s.member[to], i, s.c.Lighter)
 	s.member[to] = slices.Insert(s.member[to], at, i)
-	s.load[from] -= s.c.Loads[i]
-	s.load[to] += s.c.Loads[i]
-	s.cluster[from] -= s.c.Items[i].Clusters
-	s.cluster[to] += s.c.Items[i].Clusters
-	if s.memory != nil {
-		s.memory[from] -= s.c.Bytes[i]
-		s.memory[to] += s.c.Bytes[i]
-	}
-	if s.occupied != nil {
-		s.occupied.Add(s.c.Groups.Of(int(i)), from, -1)
-		s.occupied.Add(s.c.Groups.Of(int(i)), to, 1)
-	}
+	s.add(int(i), -1)
 	s.of[i] = to
+	s.add(int(i), 1)
 }

@@ -1,7 +1,6 @@
 package fresh
 
 import (
-	"cmp"
 	"slices"
 
 	"ballast/planner/partition"
@@ -60,7 +59,7 @@ func (s *state) count() {
 		if r == plan.NoReplica {
 			continue
 		}
-		s.add(i)
+		s.add(i, 1)
 		if s.stays(i) {
 			s.fixed[r] += s.c.Loads[i]
 		} else {
@@ -70,16 +69,16 @@ func (s *state) count() {
 	s.list(units)
 }
 
-// add counts an item on its replica.
-func (s *state) add(i int) {
+// add counts an item on its replica, or no longer with the sign -1.
+func (s *state) add(i, sign int) {
 	r := s.of[i]
-	s.load[r] += s.c.Loads[i]
-	s.cluster[r] += s.c.Items[i].Clusters
+	s.load[r] += plan.Load(sign) * s.c.Loads[i]
+	s.cluster[r] += sign * s.c.Items[i].Clusters
 	if s.memory != nil {
-		s.memory[r] += s.c.Bytes[i]
+		s.memory[r] += plan.Bytes(sign) * s.c.Bytes[i]
 	}
 	if s.occupied != nil {
-		s.occupied.Add(s.c.Groups.Of(i), r, 1)
+		s.occupied.Add(s.c.Groups.Of(i), r, int32(sign))
 	}
 }
 
@@ -105,11 +104,4 @@ func (s *state) list(units []int) {
 // stays: fixed items, and what a closed replica keeps.
 func (s *state) stays(i int) bool {
 	return s.c.Items[i].Replica != partition.Free || s.c.IsClosed(s.of[i])
-}
-
-func (s *state) lighter(a, b int32) int {
-	if la, lb := s.c.Loads[a], s.c.Loads[b]; la != lb {
-		return cmp.Compare(la, lb)
-	}
-	return cmp.Compare(s.c.Items[a].ID, s.c.Items[b].ID)
 }

@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 
@@ -22,7 +21,7 @@ func (m *members) Members(r int) []int32 {
 		m.list()
 	}
 	if !m.ranked[r] {
-		slices.SortFunc(m.member[r], m.lighter)
+		slices.SortFunc(m.member[r], m.Setting.Lighter)
 		m.ranked[r] = true
 	}
 	return m.member[r]
@@ -49,20 +48,12 @@ func (m *members) enlist(i, r int, in bool) {
 	if m.Setting.Items[i].Replica != partition.Free {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(m.Members(r), int32(i), m.lighter)
+	at, _ := slices.BinarySearchFunc(m.Members(r), int32(i), m.Setting.Lighter)
 	if in {
 		m.member[r] = slices.Insert(m.member[r], at, int32(i))
 	} else {
 		m.member[r] = slices.Delete(m.member[r], at, at+1)
 	}
-}
-
-// lighter orders items by load, then by ID.
-func (m *members) lighter(a, b int32) int {
-	if la, lb := m.Setting.Loads[a], m.Setting.Loads[b]; la != lb {
-		return cmp.Compare(la, lb)
-	}
-	return cmp.Or(cmp.Compare(m.Setting.Items[a].ID, m.Setting.Items[b].ID), cmp.Compare(a, b))
 }
 
 // From is the place of the first item with that load or more.

@@ -115,19 +115,13 @@ func (s relief) fewest(d int, need plan.Load) []int32 {
 	case sum < need && sum < s.Useful:
 		return nil
 	case sum < need:
-		return s.descending(all)
+		set := slices.Clone(all[s.From(all, 1):]) // what has no load would be moved for nothing
+		slices.Reverse(set)
+		return set
 	case k == 2:
 		return s.pair(all, need)
 	}
 	return s.lightest(all, k, sum-need)
-}
-
-// descending leaves out those without load, which would be moved for nothing.
-func (s relief) descending(all []int32) (set []int32) {
-	for k := len(all) - 1; k >= 0 && s.Setting.Loads[all[k]] > 0; k-- {
-		set = append(set, all[k])
-	}
-	return set
 }
 
 // pair is the lightest two that weigh enough.
