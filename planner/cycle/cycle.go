@@ -59,7 +59,7 @@ func (c *cycle) run() outcome.Outcome {
 	}
 	fleet := discovery.Phase{Draft: c.Draft}
 	switch believed := fleet.Discover(); {
-	case believed && fleet.Unsaid():
+	case believed && fleet.FirstPlanWaits():
 		c.keep()
 	case believed:
 		c.plan()
@@ -215,7 +215,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", g.Next.Mode)
 	case g.Next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
-	case proposal.Stranded(g.Next, w.Out.Replicas):
+	case proposal.DownWithClusters(g.Next, w.Out.Replicas):
 		return "PinWaits", there + "until what is on a replica that does not work has left it"
 	case safety.Stops(w.In, w.Out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
@@ -229,7 +229,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 // and revision too, since rows keep the load of their decision.
 func (c *cycle) finish(a *adopt.Adoption) {
 	c.Notes = append(a.Notes, c.Notes...)
-	adopt.SayArrivals(a.Ground)
+	adopt.SetArrivals(a.Ground)
 	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target, bounds.Capacity(a.Ground), c.Out.Loads)
 	c.noteFull(a.Next.Full)
 	c.Out.Next = a.Next

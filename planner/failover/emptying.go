@@ -113,7 +113,7 @@ func (e emptying) uncrowded(units []unit) []unit {
 	for {
 		var stay []int
 		for i, u := range units {
-			if (u.Crowds || u.Starves) && !e.bereft(e.at(u.Names[0])) {
+			if (u.Crowds || u.Starves) && !e.ownerless(e.at(u.Names[0])) {
 				stay = append(stay, i)
 			}
 		}

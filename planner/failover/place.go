@@ -81,8 +81,8 @@ func (e *evacuation) servers(u unit) int {
 	return e.Servers.Count(slices.Values(u.Names), func(name string) string { return e.View.Plan.Clusters[name].Server })
 }
 
-// bereft reports whether nobody works for a replica.
-func (e *evacuation) bereft(replica int) bool {
+// ownerless reports whether nobody works for a replica.
+func (e *evacuation) ownerless(replica int) bool {
 	return slices.Contains(e.unwell, replica) && !e.Works[replica]
 }
 

@@ -76,8 +76,8 @@ func addRollout(s *snapshot.Snapshot, v *Forecast) {
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
 		v.Missing = readiness.Missing(next, s.Seen())
-		if unsaid := readiness.Unsaid(s.Seen()); unsaid != "" && s.In.Observed.Known {
-			v.Missing = append(v.Missing, unsaid)
+		if unknown := readiness.OwnersUnknown(s.Seen()); unknown != "" && s.In.Observed.Known {
+			v.Missing = append(v.Missing, unknown)
 		}
 	case plan.ModeX0Y:
 		if v.Restarts = true; next.FreeReplicas {

@@ -316,7 +316,7 @@ func tripWhy(t *harm.Trip) string {
 // replica slower that it comes to, nor the one faster that it left.
 func (w *Breaker) signs(apart []string) harm.Signs {
 	s := harm.Signs{Work: harm.Believable(w.work(apart)), Apart: apart}
-	s.Orphans = Bereft(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
+	s.Orphans = WaveOrphans(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
 	for _, p := range w.Out.Memory.Changes.Replicas.Dated(w.In.Observed.Pods, w.In.Now) {
 		if p.OOMKilled && !p.KilledAt.IsZero() {
 			s.Kills = append(s.Kills, harm.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
