@@ -75,7 +75,7 @@ func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
 	if g.In.Config.Partition.Sticky != nil {
 		err = d.stick(g, within, loads, g.In.Config.Partition.Sticky, now)
 	} else {
-		err = d.assign(g, within)
+		err = assignment{&d, g}.assign(within)
 	}
 	if err != nil {
 		return Division{}, err
