@@ -2,6 +2,7 @@ package sticky
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"ballast/planner/partition/constraint"
@@ -146,12 +147,13 @@ func (s settling) uncapped(i int, memory plan.Bytes) int {
 // seatAll gives up what place began: every item of a group has the seat that was found when the problem was checked,
 // then the others are placed.
 func (s settling) seatAll(homeless []int32) {
-	for _, i := range s.seated() {
+	seated := slices.Sorted(maps.Keys(s.Setting.Seats))
+	for _, i := range seated {
 		if s.Of[i] != plan.NoReplica {
 			s.Shift(i, plan.NoReplica, s.Why[int32(i)].Why)
 		}
 	}
-	for _, i := range s.seated() {
+	for _, i := range seated {
 		for s.N <= s.Setting.Seats[i] {
 			s.Open()
 		}
@@ -166,16 +168,6 @@ func (s settling) seatAll(homeless []int32) {
 			s.Shift(int(i), s.somewhere(int(i)), s.Why[i].Why)
 		}
 	}
-}
-
-func (s settling) seated() []int {
-	var items []int
-	for i := range s.Of {
-		if _, is := s.Setting.Seats[i]; is {
-			items = append(items, i)
-		}
-	}
-	return items
 }
 
 // tightest is a replica for an item that no other takes within the rules: the cap gives way before the memory does, which then
