@@ -92,7 +92,7 @@ func nudgesRepairs(t *testing.T, w *world) {
 		}
 		w.clock.SetTime(start.Add(time.Duration(second) * time.Second))
 		seen.Repaired = applier.Repaired()
-		for _, result := range applier.Apply(w.ctx, w.target, diff.Steps(v, seen, diff.Options{Nudge: true}).Steps).Results {
+		for _, result := range applier.Apply(w.ctx, w.target, diff.Between(v, seen, diff.Options{Nudge: true}).Steps).Results {
 			switch result.Step.(type) {
 			case diff.PatchShard:
 				seen.Secrets[0].Shard = 1

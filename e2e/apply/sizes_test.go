@@ -183,7 +183,7 @@ func (s *sizes) due(t *testing.T) (diff.Result, []observed.Pod) {
 	}
 	p := s.plan
 	p.Clusters = nil
-	return diff.Steps(plan.NewView(p, nil), seen, diff.Options{}), seen.Pods
+	return diff.Between(plan.NewView(p, nil), seen, diff.Options{}), seen.Pods
 }
 
 // mends carries out what differs, and says what became of it.

@@ -100,7 +100,7 @@ func adopted(loads ...float64) input.Inputs {
 	next := out.Next.Clone()
 	next.Revision++
 	in.Memory, in.InForce = out.Memory, &next
-	due := diff.Steps(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, in.Workload), diff.Options{})
+	due := diff.Between(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, in.Workload), diff.Options{})
 	instant.Do(due.Steps, &in.Workload, in.Discovered.Secrets)
 	return in
 }

@@ -43,7 +43,7 @@ func (l *life) cycle() {
 		l.plan = l.stored(next)
 		l.figures.outcomes[progress.Outcome]++
 	}
-	steps := diff.Steps(plan.NewView(l.plan, l.pins), seen, diff.Options{Nudge: true}).Steps
+	steps := diff.Between(plan.NewView(l.plan, l.pins), seen, diff.Options{Nudge: true}).Steps
 	if len(steps) > 1 {
 		steps = rapid.Permutation(steps).Draw(l.T, "order")
 	}
@@ -144,7 +144,7 @@ func (l *life) settled() bool {
 	if slices.ContainsFunc(l.pods, func(p *pod) bool { return !up(p) }) {
 		return false
 	}
-	agenda := diff.Steps(plan.NewView(l.plan, l.pins), l.seen(), diff.Options{})
+	agenda := diff.Between(plan.NewView(l.plan, l.pins), l.seen(), diff.Options{})
 	return len(agenda.Steps) == 0 && len(agenda.Held) == 0
 }
 

@@ -158,7 +158,7 @@ func (f *fleet) drawLoad() string {
 // all: the environment is changed a cycle later at the earliest.
 func (f *fleet) adopt(p plan.Plan) {
 	v := plan.NewView(p, nil)
-	steps := diff.Steps(v, f.seen(), diff.Options{}).Steps
+	steps := diff.Between(v, f.seen(), diff.Options{}).Steps
 	for _, step := range rapid.Permutation(steps).Draw(f.T, "stamps") {
 		stamp, ok := step.(diff.PatchShard)
 		if !ok {

@@ -24,7 +24,7 @@ func (l *life) rest() {
 			return
 		}
 	}
-	l.Fatalf("not done after %d cycles: plan %+v, left %+v; %s", mostCycles, l.plan, diff.Steps(plan.NewView(l.plan, l.pins), l.seen(), diff.Options{}), l)
+	l.Fatalf("not done after %d cycles: plan %+v, left %+v; %s", mostCycles, l.plan, diff.Between(plan.NewView(l.plan, l.pins), l.seen(), diff.Options{}), l)
 }
 
 // mostCycles is how long a transition may take. A stage that passes its deadline of 10 minutes takes 120 cycles of 5 s.

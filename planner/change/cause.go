@@ -12,7 +12,7 @@ const (
 	Balance  Cause = "Balance"  // a better partition
 	Failover Cause = "Failover" // off a replica that is unwell
 	Drain    Cause = "Drain"    // off a replica that a person cordoned, or that goes
-	Healing  Cause = "Healing"  // put back after another writer: see Foreign
+	Healing  Cause = "Healing"  // put back after another writer: see ForeignShard
 	Rollback Cause = "Rollback" // back to an earlier plan, as a person asked
 	Pin      Cause = "Pin"      // a person's pin
 )
@@ -45,8 +45,8 @@ func (c Cause) WaitsFor(other Cause) bool {
 	return true
 }
 
-// Foreign is what a healed Secret said before: another writer's shard, and what is known of who owned the cluster then.
-type Foreign struct {
+// ForeignShard is what a healed Secret said before: another writer's shard, and what is known of who owned the cluster then.
+type ForeignShard struct {
 	Replica int   // that the plan gives the cluster
 	Of      int   // replicas that Argo CD counts with: ARGOCD_CONTROLLER_REPLICAS, in Deployment mode spec.replicas
 	Valid   bool  // the value is a number
@@ -59,7 +59,7 @@ type Foreign struct {
 // shard at once, a negative one for no owner and one beyond the replicas for 0. What is no number leaves the cluster to
 // Argo CD's algorithm; only metrics know whom that chose, and without them it counts. Nothing moved where nobody caches
 // the cluster, and where Argo CD believes in one replica, for then every pod owns every cluster.
-func (f Foreign) Moved() bool {
+func (f ForeignShard) Moved() bool {
 	switch {
 	case f.Idle || f.Of <= 1:
 		return false

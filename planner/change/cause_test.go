@@ -47,21 +47,21 @@ func TestWhatEachCauseWaitsFor(t *testing.T) {
 
 func TestAHealedSecretIsAMoveOnlyIfItsClusterHadAnotherOwner(t *testing.T) {
 	for name, test := range map[string]struct {
-		foreign Foreign
+		foreign ForeignShard
 		want    bool
 	}{
-		"another replica's shard":                               {Foreign{Replica: 1, Of: 16, Valid: true, Shard: 2}, true},
-		"the plan's own shard, written in another way":          {Foreign{Replica: 2, Of: 16, Valid: true, Shard: 2}, false},
-		"a negative shard, which nobody owns":                   {Foreign{Replica: 1, Of: 16, Valid: true, Shard: -1}, true},
-		"a shard beyond the replicas, which is shard 0":         {Foreign{Replica: 1, Of: 16, Valid: true, Shard: 16}, true},
-		"a shard beyond the replicas, and the plan says 0":      {Foreign{Replica: 0, Of: 16, Valid: true, Shard: 99}, false},
-		"no number, and nobody knows what the algorithm chose":  {Foreign{Replica: 1, Of: 16}, true},
-		"no number, and the algorithm chose another replica":    {Foreign{Replica: 1, Of: 16, Seen: []int{3}}, true},
-		"no number, and the algorithm chose the same replica":   {Foreign{Replica: 1, Of: 16, Seen: []int{1}}, false},
-		"no number, and the cluster had two owners":             {Foreign{Replica: 1, Of: 16, Seen: []int{1, 3}}, true},
-		"another shard, though metrics have not noticed it yet": {Foreign{Replica: 1, Of: 16, Valid: true, Shard: 2, Seen: []int{1}}, true},
-		"another shard of a cluster without Applications":       {Foreign{Replica: 1, Of: 16, Valid: true, Shard: 2, Idle: true}, false},
-		"another shard where every pod owns every cluster":      {Foreign{Replica: 1, Of: 1, Valid: true, Shard: 2}, false},
+		"another replica's shard":                               {ForeignShard{Replica: 1, Of: 16, Valid: true, Shard: 2}, true},
+		"the plan's own shard, written in another way":          {ForeignShard{Replica: 2, Of: 16, Valid: true, Shard: 2}, false},
+		"a negative shard, which nobody owns":                   {ForeignShard{Replica: 1, Of: 16, Valid: true, Shard: -1}, true},
+		"a shard beyond the replicas, which is shard 0":         {ForeignShard{Replica: 1, Of: 16, Valid: true, Shard: 16}, true},
+		"a shard beyond the replicas, and the plan says 0":      {ForeignShard{Replica: 0, Of: 16, Valid: true, Shard: 99}, false},
+		"no number, and nobody knows what the algorithm chose":  {ForeignShard{Replica: 1, Of: 16}, true},
+		"no number, and the algorithm chose another replica":    {ForeignShard{Replica: 1, Of: 16, Seen: []int{3}}, true},
+		"no number, and the algorithm chose the same replica":   {ForeignShard{Replica: 1, Of: 16, Seen: []int{1}}, false},
+		"no number, and the cluster had two owners":             {ForeignShard{Replica: 1, Of: 16, Seen: []int{1, 3}}, true},
+		"another shard, though metrics have not noticed it yet": {ForeignShard{Replica: 1, Of: 16, Valid: true, Shard: 2, Seen: []int{1}}, true},
+		"another shard of a cluster without Applications":       {ForeignShard{Replica: 1, Of: 16, Valid: true, Shard: 2, Idle: true}, false},
+		"another shard where every pod owns every cluster":      {ForeignShard{Replica: 1, Of: 1, Valid: true, Shard: 2}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := test.foreign.Moved(); got != test.want {

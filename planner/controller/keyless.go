@@ -77,7 +77,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 		return nil
 	}
 	seen := observed.State{Workload: standing.Seen(nil, discover.Fleet{}, discover.Known{}, in.Workload).Workload}
-	steps := diff.Steps(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
+	steps := diff.Between(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
 	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
 	l.repairs.ReportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
 	return nil

@@ -100,7 +100,7 @@ func (a *adopting) observed(t *testing.T) {
 
 // mend does a cycle's steps, one at a time.
 func (a *adopting) mend(t *testing.T, out outcome.Outcome) {
-	for _, step := range diff.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), standing.Seen(a.in.InForce.Clusters, out.Fleet, a.in.Memory.Known, a.in.Workload), diff.Options{}).Steps {
+	for _, step := range diff.Between(plan.NewView(a.in.InForce.Clone(), out.Pins), standing.Seen(a.in.InForce.Clusters, out.Fleet, a.in.Memory.Known, a.in.Workload), diff.Options{}).Steps {
 		switch s := step.(type) {
 		case diff.PatchShard:
 			a.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}

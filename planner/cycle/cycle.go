@@ -59,7 +59,7 @@ func (c *cycle) run() outcome.Outcome {
 	}
 	fleet := discovery.Phase{Draft: c.Draft}
 	switch believed := fleet.Discover(); {
-	case believed && fleet.Unsaid():
+	case believed && fleet.FirstPlanWaits():
 		c.keep()
 	case believed:
 		c.plan()
@@ -91,7 +91,7 @@ func (c *cycle) plan() {
 	in, base := c.In, c.base()
 	c.Out.Pins = standing.Pins(in.Pins, c.Out.Fleet.Clusters)
 	a := adopt.Plan(in, c.Out.Fleet, base, c.Out.Pins)
-	belief.RecallRestart(c.Draft, a.Ground)
+	belief.RestoreLastRestart(c.Draft, a.Ground)
 	loads.Make(c.Draft, a.Ground)
 	inuse.Learn(c.Draft)
 	inuse.Limit(c.Draft, a.Ground)
@@ -109,7 +109,7 @@ func (c *cycle) plan() {
 // cycle is one of them, in the order of its phases. Each phase is a type or a function that has the draft and what it needs beside it.
 type cycle struct {
 	*outcome.Draft
-	watch     *safety.Watch
+	watch     *safety.Breaker
 	votes     *election.Election
 	redated   bool           // the stage under way began in the future, by a clock that was ahead
 	turnsBack string         // why a rollout that has stopped every replica brings them back as they were
@@ -120,7 +120,7 @@ type cycle struct {
 func newCycle(in input.Inputs, redated bool, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
 	votes := &election.Election{Draft: d, Ballots: in.Memory.Votes}
-	return &cycle{Draft: d, watch: &safety.Watch{Draft: d}, votes: votes, redated: redated, ungrown: held}
+	return &cycle{Draft: d, watch: &safety.Breaker{Draft: d}, votes: votes, redated: redated, ungrown: held}
 }
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a
@@ -215,7 +215,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", g.Next.Mode)
 	case g.Next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
-	case proposal.Stranded(g.Next, w.Out.Replicas):
+	case proposal.DownWithClusters(g.Next, w.Out.Replicas):
 		return "PinWaits", there + "until what is on a replica that does not work has left it"
 	case safety.Stops(w.In, w.Out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
@@ -229,7 +229,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 // and revision too, since rows keep the load of their decision.
 func (c *cycle) finish(a *adopt.Adoption) {
 	c.Notes = append(a.Notes, c.Notes...)
-	adopt.SayArrivals(a.Ground)
+	adopt.SetArrivals(a.Ground)
 	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target, bounds.Capacity(a.Ground), c.Out.Loads)
 	c.noteFull(a.Next.Full)
 	c.Out.Next = a.Next

@@ -28,7 +28,7 @@ func (c *cycle) decide(g *ground.Ground) {
 	s.Ungrown = c.ungrown.Why()
 	starting{c}.tellRestart(s)
 	now := s.Situation()
-	s.Unsaid, s.Verdicts = now.Unsaid, gate.Judge(gate.Table(), now, c.Tell)
+	s.OwnersUnknown, s.Verdicts = now.OwnersUnknown, gate.Judge(gate.Table(), now, c.Tell)
 	c.verdicts = s.Verdicts
 	starting{c}.awaitTemplate(g, now)
 	starting{c}.checkEnforcement(g)
@@ -224,7 +224,7 @@ func (c advancing) advance(g *ground.Ground) {
 	s.TurnsBack = c.turnsBack
 	o := snapshot.RolloutOptions(s, s.Changes.Cause)
 	if o.Ends == "" {
-		o.Ends = proposal.Overtaken(s)
+		o.Ends = proposal.YieldsToFailover(s)
 	}
 	next, progress := rollout.Advance(view, s.Seen(), c.In.Memory.Changes.Target, o, c.In.Now)
 	c.Out.Progress = progress

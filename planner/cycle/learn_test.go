@@ -71,7 +71,7 @@ func TestMemoryIsLearnedOfThePods(t *testing.T) {
 	}
 	w.drifts(26)
 	if wait() != "" || w.last.InUse == nil || w.last.InUse.Learned == nil {
-		t.Fatalf("%q; %+v, %+v", wait(), w.last.InUse, w.in.Memory.Taken.Why)
+		t.Fatalf("%q; %+v, %+v", wait(), w.last.InUse, w.in.Memory.Usage.Why)
 	}
 	fit := w.last.InUse.Learned
 	if got := []float64{math.Round(fit.Base / (1 << 20)), math.Round(fit.Per["objects"] / (1 << 20))}; !slices.Equal(got, []float64{50, 1}) {
@@ -97,8 +97,8 @@ func TestMemoryIsLearnedOfThePods(t *testing.T) {
 func TestWhatDoesNotFollowTheMetricsBoundsNothing(t *testing.T) {
 	w := learning(t, 300, func(replica, hour int) float64 { return 100 * float64((replica*3+hour*hour)%5) })
 	w.drifts(36)
-	if w.last.InUse != nil || !strings.HasPrefix(w.in.Memory.Taken.Why, "R2 is ") {
-		t.Errorf("%+v, %q", w.last.InUse, w.in.Memory.Taken.Why)
+	if w.last.InUse != nil || !strings.HasPrefix(w.in.Memory.Usage.Why, "R2 is ") {
+		t.Errorf("%+v, %q", w.last.InUse, w.in.Memory.Usage.Why)
 	}
 	if len(w.moved()) > 0 {
 		t.Errorf("%v moved", w.moved())
@@ -128,7 +128,7 @@ func TestAPodThatSharesAClusterIsNoSample(t *testing.T) {
 		w.step(time.Minute)
 	}
 	var pods []string
-	for _, r := range w.in.Memory.Taken.Rows {
+	for _, r := range w.in.Memory.Usage.Rows {
 		pods = append(pods, r.Pod)
 	}
 	if diff := cmp.Diff([]string{"argocd-application-controller-2"}, pods); diff != "" {
@@ -162,9 +162,9 @@ func TestAClusterThatHopsKeepsNothingFromBeingLearned(t *testing.T) {
 	if n := len(w.moved()["c007"]); n < 400 {
 		t.Fatalf("it hopped %d times", n)
 	}
-	fit := w.in.Memory.Taken.Fit
+	fit := w.in.Memory.Usage.Fit
 	if fit == nil {
-		t.Fatalf("nothing is learned: %q of %d samples", w.in.Memory.Taken.Why, len(w.in.Memory.Taken.Rows))
+		t.Fatalf("nothing is learned: %q of %d samples", w.in.Memory.Usage.Why, len(w.in.Memory.Usage.Rows))
 	}
 	if got := []float64{math.Round(fit.Base / (1 << 20)), math.Round(fit.Per["objects"] / (1 << 20))}; !slices.Equal(got, []float64{50, 1}) {
 		t.Errorf("%v MiB, and %v an object: %+v", got[0], got[1], fit)
@@ -176,7 +176,7 @@ func TestALightClusterThatHopsKeepsNothingFromBeingLearned(t *testing.T) {
 	w := learning(t, 300, func(int, int) float64 { return 0 })
 	w.setObjects("c007", 1)
 	w.hops("c007", 6)
-	if n := len(w.in.Memory.Taken.Rows); n == 0 {
+	if n := len(w.in.Memory.Usage.Rows); n == 0 {
 		t.Error("no sample was taken in six hours")
 	}
 }
@@ -186,7 +186,7 @@ func TestWhatCarriesMuchIsNoSampleWhileItHops(t *testing.T) {
 	w := learning(t, 300, func(int, int) float64 { return 0 })
 	w.setObjects("c007", 40)
 	w.hops("c007", 6)
-	if n := len(w.in.Memory.Taken.Rows); n > 0 {
+	if n := len(w.in.Memory.Usage.Rows); n > 0 {
 		t.Errorf("%d samples were taken", n)
 	}
 }

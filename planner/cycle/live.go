@@ -37,7 +37,7 @@ func (c starting) tellRestart(s *snapshot.Snapshot) {
 // being set. It goes on saying so while something is under way, or pods are silent for a moment; and once the env has come, it stays.
 func (c starting) awaitTemplate(g *ground.Ground, now gate.Situation) {
 	said := g.Next.NextControllerReplicas
-	silent := now.Unsaid != "" && len(now.Missing)+len(now.EnvLacks)+len(now.Unstamped) == 0
+	silent := now.OwnersUnknown != "" && len(now.Missing)+len(now.EnvLacks)+len(now.Unstamped) == 0
 	switch waits := g.Next.Mode == plan.Enforce && g.Env().Awaits(); {
 	case !waits:
 		g.Next.NextControllerReplicas = 0

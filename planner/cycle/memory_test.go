@@ -114,7 +114,7 @@ func TestRepairsGoByWhoLed(t *testing.T) {
 func TestAPlannerWithoutWhatIsMadeAnewKnowsTheRest(t *testing.T) {
 	w := steadyWorld(t, 20)
 	m := w.in.Memory
-	m.Taken.Metrics = []string{"apps"} // where memory is learned
+	m.Usage.Metrics = []string{"apps"} // where memory is learned
 	parts, _ := m.Parts(nil)
 	if len(memory.MadeAnew()) != 3 {
 		t.Fatalf("%v are made anew", memory.MadeAnew())

@@ -377,13 +377,13 @@ func TestEntriesThatDisagreeAreDrift(t *testing.T) {
 	w := newWorld(4, 2, 1)
 	w.run(2)
 	seen := standing.Seen(w.in.InForce.Clusters, w.last.Fleet, w.in.Memory.Known, w.in.Workload)
-	if steps := diff.Steps(plan.NewView(*w.in.InForce, nil), seen, diff.Options{}).Steps; len(steps) > 0 {
+	if steps := diff.Between(plan.NewView(*w.in.InForce, nil), seen, diff.Options{}).Steps; len(steps) > 0 {
 		t.Fatalf("what stands is written: %v", steps)
 	}
 	w.in.Workload.EnvMixed = true
 	three := 3
 	want := []diff.Step{diff.PatchWorkload{ControllerReplicas: &three}}
-	got := diff.Steps(plan.NewView(*w.in.InForce, nil), standing.Seen(w.in.InForce.Clusters, w.last.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{}).Steps
+	got := diff.Between(plan.NewView(*w.in.InForce, nil), standing.Seen(w.in.InForce.Clusters, w.last.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{}).Steps
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(diff.PatchWorkload{}, "Why")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -833,7 +833,7 @@ func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
 		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, plan.NoReplica},
 	} {
 		a := &ground.Ground{Fleet: discover.Fleet{Clusters: []discover.Cluster{test.cluster}}, Owners: []int{4}, Next: plan.Plan{Replicas: 5, MaxReplicas: 16}}
-		if got := a.Firm(0).At; got != test.want {
+		if got := a.FixedTo(0).At; got != test.want {
 			t.Errorf("%s: on replica %d, want %d", name, got, test.want)
 		}
 	}

@@ -98,7 +98,7 @@ func (w *world) cycle() outcome.Outcome {
 
 func (w *world) apply(out outcome.Outcome) {
 	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
-	agenda := diff.Steps(view, standing.Seen(w.in.InForce.Clusters, out.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{BreakGlass: w.in.BreakGlass})
+	agenda := diff.Between(view, standing.Seen(w.in.InForce.Clusters, out.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{BreakGlass: w.in.BreakGlass})
 	steps := slices.DeleteFunc(agenda.Steps, func(s diff.Step) bool {
 		shard, ok := s.(diff.PatchShard)
 		return ok && w.refuses[shard.Secret]

@@ -100,7 +100,7 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 		"not after a repair where nudging is off":  {plan: fixture.Plan(3, 16, fixture.Old), seen: named(given("b", 1, fixture.Start)), off: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Steps(plan.NewView(test.plan, test.pins), test.seen, Options{Nudge: !test.off})
+			got := Between(plan.NewView(test.plan, test.pins), test.seen, Options{Nudge: !test.off})
 			if diff := cmp.Diff(test.want, got.Steps); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -53,8 +53,8 @@ func pairs(r plan.Resources) []string {
 	return list
 }
 
-// given is what the pod template gives the controller's container.
-func given(w *observed.Workload) plan.Resources {
+// templateResources is what the pod template gives the controller's container.
+func templateResources(w *observed.Workload) plan.Resources {
 	if w.Resources == nil {
 		return plan.Resources{}
 	}

@@ -73,7 +73,7 @@ func TestPodsAreSized(t *testing.T) {
 			Words: "the API server is older than Kubernetes 1.33, and has no pods/resize: it gets its size when it is made anew, or set size.apply: template"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Steps(plan.NewView(test.plan, nil), test.seen, test.o)); diff != "" {
+			if diff := cmp.Diff(test.want, Between(plan.NewView(test.plan, nil), test.seen, test.o)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -111,7 +111,7 @@ func TestTheTemplateIsHeldAtItsResources(t *testing.T) {
 		"opted out": {given(nil, func(s *observed.State) { s.Workload.Unmanaged = true }), Result{Held: []Held{{Reason: HeldUnmanaged}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Steps(plan.NewView(p, nil), test.seen, Options{})
+			got := Between(plan.NewView(p, nil), test.seen, Options{})
 			if name == "with the replicas" {
 				got.Held, test.want.Held = nil, nil // what waits for a replica is TestSteps'
 			}

@@ -122,7 +122,7 @@ func TestStepsOfTheStagesOfLiveAndX0Y(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Steps(plan.NewView(test.plan, nil), test.seen, Options{})); diff != "" {
+			if diff := cmp.Diff(test.want, Between(plan.NewView(test.plan, nil), test.seen, Options{})); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 		})

@@ -21,7 +21,7 @@ type Result struct {
 	Held  []Held `json:"held,omitempty"`
 }
 
-// Options say what Steps may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
+// Options say what Between may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
 // woken; NoResize says that the API server cannot change the size of a running pod, KeepsLimits that it lowers no memory limit of
 // one, Refused has its words for each pod whose size it refuses, and Roomless names those of them whose node has less to give; Now tells a stop that has lasted too long from one that goes on.
 type Options struct {
@@ -35,9 +35,9 @@ type Options struct {
 	Roomless    map[string]bool
 }
 
-// Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
+// Between lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
 // only observes, or a person broke the glass and every replica that ballast stopped is back.
-func Steps(v *plan.View, seen observed.State, o Options) Result {
+func Between(v *plan.View, seen observed.State, o Options) Result {
 	if o.BreakGlass && !v.Plan.StopsAll() || !v.Plan.Mode.Enforced() {
 		return Result{}
 	}
@@ -151,7 +151,7 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	}
 	var above []string
 	if held == nil && v.Plan.Resources != nil {
-		step.Resources, above = fitting(given(seen.Workload), *v.Plan.Resources)
+		step.Resources, above = fitting(templateResources(seen.Workload), *v.Plan.Resources)
 	}
 	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != "" || len(pairs(step.Resources)) > 0
 	if step.Replicas == nil && step.ControllerReplicas == nil && step.RestartedAt == "" {

@@ -184,7 +184,7 @@ func TestSteps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Steps(plan.NewView(test.plan, test.pins), test.seen, Options{BreakGlass: test.breakGlass, Now: test.now})
+			got := Between(plan.NewView(test.plan, test.pins), test.seen, Options{BreakGlass: test.breakGlass, Now: test.now})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -253,7 +253,7 @@ func TestWhatFollowsIsWrittenLast(t *testing.T) {
 	v := plan.NewView(p, nil)
 	seen := fixture.Stands(fixture.Standing(3, fixture.Ptr(3)), []observed.Secret{twin("a-1"), twin("a-2"), fixture.Carried("b", 0), fixture.Carried("z", 0)})
 	var got []string
-	for _, s := range Steps(v, seen, Options{Now: fixture.Start}).Steps {
+	for _, s := range Between(v, seen, Options{Now: fixture.Start}).Steps {
 		if s, ok := s.(PatchShard); ok {
 			got = append(got, fmt.Sprintf("%s to %d, follows %t", s.Secret, s.Shard, s.Follows))
 		}

@@ -66,7 +66,7 @@ func TestAClusterWaitsUntilItsReplicaIsLarger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, seen := grows(test.change)
 			test.o.Now = fixture.Start.Add(test.after)
-			if diff := cmp.Diff(test.want, Steps(plan.NewView(p, nil), seen, test.o)); diff != "" {
+			if diff := cmp.Diff(test.want, Between(plan.NewView(p, nil), seen, test.o)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -109,7 +109,7 @@ func TestWhatARunningPodCannotBeGivenIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := fixture.Fit(2, 16, shards)
 			seen.Pods[1].Name, seen.Pods[1].Size = "c-1", &test.has
-			got := Steps(plan.NewView(p, nil), seen, test.o)
+			got := Between(plan.NewView(p, nil), seen, test.o)
 			var steps []string
 			for _, s := range got.Steps {
 				steps = append(steps, s.String())
@@ -152,7 +152,7 @@ func restarting(s observed.Size, resources ...string) observed.Size {
 func TestPodsComeBeforeSecrets(t *testing.T) {
 	p, seen := grows(func(_ *plan.Plan, s *observed.State) { s.Pods[2].Size.Asks.Controller = s.Pods[2].Size.Has })
 	var steps []string
-	for _, s := range Steps(plan.NewView(p, nil), seen, Options{Now: fixture.Start.Add(GrowsWithin)}).Steps {
+	for _, s := range Between(plan.NewView(p, nil), seen, Options{Now: fixture.Start.Add(GrowsWithin)}).Steps {
 		steps = append(steps, s.String())
 	}
 	want := []string{"size of c-2: limits.memory=8Gi requests.memory=4Gi (Sized)", "shard of b: 1 -> 2 (Moved)"}

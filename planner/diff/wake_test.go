@@ -62,7 +62,7 @@ func TestADeploymentsSleepersAreWoken(t *testing.T) {
 				})
 				p.Target.Kind = plan.Deployment
 			}
-			got := Steps(plan.NewView(p, nil), test.seen, Options{Nudge: !test.off})
+			got := Between(plan.NewView(p, nil), test.seen, Options{Nudge: !test.off})
 			if diff := cmp.Diff(test.want, got.Steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"ballast/planner/gz"
+	"ballast/planner/plan"
 )
 
 const (
 	version        = 1
 	maxAssignments = 2_000_000 // candidates x clusters
 	maxReplicas    = 1 << 20
-	none           = -1 // the replica of a cluster that a candidate does not have
 )
 
 // bounds: 28 candidates of 5,000 clusters take 0.6 MB of JSON. A hostile document takes some 150 MB of memory.
@@ -89,7 +89,7 @@ func rowOf(key string, c Candidate, clusters []string) (row, error) {
 		if has && replica < 0 {
 			return row{}, fmt.Errorf("candidate %q: cluster %q is on replica %d", key, name, replica)
 		}
-		r.Of[i] = none
+		r.Of[i] = plan.NoReplica
 		if has {
 			r.Of[i] = replica
 		}
@@ -100,7 +100,7 @@ func rowOf(key string, c Candidate, clusters []string) (row, error) {
 func (r row) candidate(clusters []string) Candidate {
 	c := Candidate{Replicas: r.Replicas, Of: make(map[string]int, len(clusters))}
 	for i, replica := range r.Of {
-		if replica != none {
+		if replica != plan.NoReplica {
 			c.Of[clusters[i]] = replica
 		}
 	}
@@ -142,7 +142,7 @@ func (r row) check(clusters []string) error {
 		return fmt.Errorf("it places %d of %d clusters", len(r.Of), len(clusters))
 	}
 	for i, replica := range r.Of {
-		if replica < none || replica >= r.Replicas && replica != none {
+		if replica < plan.NoReplica || replica >= r.Replicas && replica != plan.NoReplica {
 			return fmt.Errorf("cluster %q is on replica %d of %d", clusters[i], replica, r.Replicas)
 		}
 	}

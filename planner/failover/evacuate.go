@@ -10,11 +10,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// betweenFailovers is how long after one replica's failover another's may begin. An illness that wanders from replica
-// to replica with the clusters takes one replica an hour instead of the fleet. What did not work before that failover began, and
-// did not since, has no illness of it, and is emptied beside it.
-const betweenFailovers = time.Hour
-
 // Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait. Carried is
 // what each replica carried when it began; Worked says that it worked at the last look, so that one that does not waits
 // for no hour. Dead are those that did not work when it began, nor since: they are emptied beside it, within the same quarter of
@@ -33,10 +28,6 @@ func (l Last) Still(before, m Memory, o Options, now time.Time) Last {
 	l.Dead = slices.DeleteFunc(slices.Clone(l.Dead), func(replica int) bool { return blind || m.Replicas[replica].Down.IsZero() })
 	return l
 }
-
-// takesOn is the share of what a replica carries that it takes on freely within an hour, in percent. More of it than
-// that waits for the budget: a replica that dies of what another one left has all others die after it.
-const takesOn = 25
 
 // Request is everything that decides where clusters go. Of the plan count the rows and the replicas that run at both
 // ends of a rollout that is under way.
@@ -105,43 +96,14 @@ func Evacuate(r Request, now time.Time) Evacuation {
 		e.nowhere()
 		return e.out
 	}
-	if replica, ok := e.next(now); ok {
-		e.failOver(replica, now)
+	s := schedule{e, now}
+	if replica, ok := s.next(); ok {
+		s.failOver(replica)
 	}
-	_, later := e.empty(e.cordoned, room{r.Budget, r.Budget}, func() func(unit) bool { return func(unit) bool { return true } })
+	_, later := emptying{e, e.cordoned, room{r.Budget, r.Budget}, func() func(unit) bool { return func(unit) bool { return true } }}.empty()
 	e.waits(e.cordoned, later)
 	e.overloads()
 	return e.out
-}
-
-// failOver empties an unwell replica.
-func (e *evacuation) failOver(replica int, now time.Time) {
-	last, left := e.Last, room{e.Rescue, e.Whole}
-	if !e.within(now, replica) {
-		last, left = Last{Replica: replica, At: now, Carried: e.carried(), Dead: union(e.Dead)}, room{max(left.all, 1), max(left.whole, 1)}
-	}
-	freely := last.Carried
-	if last.Worked = e.Works[replica]; last.Worked {
-		budget := min(e.Whole, e.Budget)
-		freely, left = nil, room{budget, budget}
-	}
-	replicas := e.besides(replica, last.Dead)
-	var later []unit
-	if e.out.FailedOver, later = e.empty(replicas, left, func() func(unit) bool { return e.beyond(freely) }); e.out.FailedOver > 0 {
-		e.out.Last = last
-	}
-	e.waiting(replicas, now)
-	asked := func(replica int) bool { return slices.Contains(e.cordoned, replica) } // those wait as a drain does
-	e.waits(slices.DeleteFunc(slices.Clone(replicas), asked), slices.DeleteFunc(later, func(u unit) bool { return asked(e.at(u.Names[0])) }))
-}
-
-// besides are the replicas that are emptied with one: where that does not work, all unwell ones that did not all along.
-func (e *evacuation) besides(replica int, dead []int) []int {
-	if e.Works[replica] {
-		return []int{replica}
-	}
-	others := slices.DeleteFunc(slices.Clone(e.unwell), func(other int) bool { return e.Works[other] || !slices.Contains(dead, other) })
-	return union(others, []int{replica})
 }
 
 // carried is what each replica carries.
@@ -152,26 +114,6 @@ func (e *evacuation) carried() []plan.Load {
 	}
 	return carried
 }
-
-// beyond reports of one unit after the other off an unwell replica whether it waits for the budget.
-func (e *evacuation) beyond(carried []plan.Load) func(unit) bool {
-	loads := e.carried()
-	return func(u unit) bool {
-		loads[u.To] += min(u.Load, math.MaxInt64/4)
-		freely := u.Fits && carried != nil
-		if u.To < len(carried) && carried[u.To] > 0 && !u.Starves { // without loads nobody knows what a replica bears
-			freely = freely || loads[u.To] <= carried[u.To]+share(carried[u.To])
-		}
-		waits := e.asksWhole(u) || !freely
-		if waits {
-			loads[u.To] -= min(u.Load, math.MaxInt64/4)
-		}
-		return waits
-	}
-}
-
-// share is what a replica takes on freely beside what it carries: to the last unit, or of four equal clusters' replica no fifth fits.
-func share(carried plan.Load) plan.Load { return carried/100*takesOn + carried%100*takesOn/100 }
 
 // asksWhole reports whether a unit waits for the whole budget: replicas may die of it, one after the other.
 func (e *evacuation) asksWhole(u unit) bool {
@@ -224,50 +166,6 @@ func newEvacuation(r Request) *evacuation {
 }
 
 func (e *evacuation) absent(replica int) bool { return replica < 0 || replica >= e.running }
-
-// next chooses the unwell replica to empty: the one whose failover began within the hour, else one that does not work,
-// else the one with the most load that can move. The others wait, and are named.
-func (e *evacuation) next(now time.Time) (replica int, ok bool) {
-	for _, candidate := range e.unwell {
-		overtakes := e.Last.Worked && !e.Works[candidate]
-		if e.busy(now) && !e.within(now, candidate) && !overtakes {
-			continue
-		}
-		if !ok || e.sooner(candidate, replica) {
-			replica, ok = candidate, true
-		}
-	}
-	if !ok {
-		e.waiting(nil, now)
-	}
-	return replica, ok
-}
-
-// sooner reports whether one replica is emptied before another.
-func (e *evacuation) sooner(a, b int) bool {
-	if e.Works[a] != e.Works[b] {
-		return !e.Works[a]
-	}
-	return e.movable[a].Compare(e.movable[b]) > 0
-}
-
-// until is when another replica's failover may begin.
-func (e *evacuation) until(now time.Time) time.Time {
-	if e.busy(now) {
-		return e.Last.At.Add(betweenFailovers)
-	}
-	return now.Add(betweenFailovers)
-}
-
-// busy reports whether a failover began less than an hour ago.
-func (e *evacuation) busy(now time.Time) bool {
-	return !e.Last.At.IsZero() && now.Sub(e.Last.At) < betweenFailovers
-}
-
-func (e *evacuation) within(now time.Time, replica int) bool {
-	along := slices.Contains(e.Last.Dead, replica) && !e.Works[replica]
-	return e.busy(now) && (along || e.Last.Replica == replica)
-}
 
 // load is a cluster's present load, else the one of its row's decision.
 func (e *evacuation) load(name string) plan.Load {

@@ -1,9 +1,9 @@
 package failover
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"ballast/planner/plural"
 )
@@ -73,19 +73,6 @@ func (e *evacuation) keep() {
 	}
 }
 
-// waiting names the unwell replicas that keep their clusters for now.
-func (e *evacuation) waiting(emptied []int, now time.Time) {
-	for _, replica := range e.unwell {
-		if slices.Contains(e.cordoned, replica) { // it is emptied as a drain
-			continue
-		}
-		if e.movable[replica].Clusters > 0 && !slices.Contains(emptied, replica) {
-			e.note(HourWaits, "", replica, "replica %d is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from %s",
-				replica, e.until(now).UTC().Format(time.RFC3339))
-		}
-	}
-}
-
 // overloads names the replicas that received more than they may carry.
 func (e *evacuation) overloads() {
 	for replica, received := range e.received {
@@ -111,4 +98,42 @@ func (e *evacuation) nowhere() {
 	default:
 		e.note(NowhereToGo, "", 0, "all of the %s are unwell or cordoned, so that clusters have nowhere to go: let a cordon end", plural.Of(e.running, "replica"))
 	}
+}
+
+func (e *evacuation) tellStays(u unit) {
+	at := e.at(u.Names[0])
+	if u.Starves {
+		e.note(MemoryStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for no replica that may take it has the %s of memory that it takes: "+
+			"add a replica, or raise the memory", u.Names[0], at, e.state(at), u.Memory)
+		return
+	}
+	e.note(GroupStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for every replica that may take it has another one of %s, "+
+		"which is kept apart: add a replica, or change the group", u.Names[0], at, e.state(at), quoted(u.Apart))
+}
+
+func quoted(groups []string) string {
+	if len(groups) == 1 {
+		return fmt.Sprintf("group %q", groups[0])
+	}
+	return fmt.Sprintf("groups %q", groups)
+}
+
+// waits names what waits for the budget.
+func (e *evacuation) waits(replicas []int, later []unit) {
+	waiting, first := 0, ""
+	for _, u := range later {
+		waiting, first = waiting+len(u.Names), cmp.Or(first, u.Names[0])
+	}
+	if waiting > 0 {
+		wait := map[bool]string{true: "waits", false: "wait"}[waiting == 1]
+		e.note(BudgetWaits, first, e.at(first), "%s of %s %s for the move budget, the first is %q",
+			plural.Of(waiting, "cluster"), e.these(replicas), wait, first)
+	}
+}
+
+func (e *evacuation) these(replicas []int) string {
+	if len(replicas) == 1 {
+		return fmt.Sprintf("replica %d, which is %s,", replicas[0], e.state(replicas[0]))
+	}
+	return fmt.Sprintf("%s that are %s", plural.Of(len(replicas), "replica"), e.state(replicas[0]))
 }

@@ -89,10 +89,10 @@ type coverage struct {
 	had, have           bool    // any had a value last time, or has it both times; whether they count or not, but for idle ones
 }
 
-func (j *joiner) cover(c Column, last *LastColumn) coverage {
+func (j *metricJoin) cover(c Column) coverage {
 	var v coverage
 	for i, row := range j.rows {
-		s, measured := j.options.Standings.of(i), j.measured(i, last) && !j.unshown(&c, i)
+		s, measured := j.options.Standings.of(i), j.measured(i) && !j.unshown(&c, i)
 		if c.Flags[i] == Fresh {
 			v.fresh++
 		}
@@ -102,10 +102,10 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 		case !measured || s.Uncounted || s.Moved:
 		case c.Flags[i] == Fresh:
 			v.before, v.both = v.before+1, v.both+1
-			v.sumBefore += last.Values[row]
+			v.sumBefore += j.last.Values[row]
 			v.sumNow += c.Values[i]
-			if last.Values[row]-c.Values[i] > v.fallBefore-v.fallNow {
-				v.fallBefore, v.fallNow = last.Values[row], c.Values[i]
+			if j.last.Values[row]-c.Values[i] > v.fallBefore-v.fallNow {
+				v.fallBefore, v.fallNow = j.last.Values[row], c.Values[i]
 			}
 		default:
 			v.before++
@@ -115,7 +115,7 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 	if len(v.lost) == 0 {
 		return v
 	}
-	seen, others := j.seen(c, last), map[int]bool(nil)
+	seen, others := j.seen(c), map[int]bool(nil)
 	for _, i := range v.lost {
 		switch s := j.options.Standings.of(i); {
 		case s.Gone:
@@ -163,11 +163,11 @@ func (j *joiner) old(at time.Time) bool {
 }
 
 // seen are the replicas of which Prometheus has anything.
-func (j *joiner) seen(c Column, last *LastColumn) map[int]bool {
+func (j *metricJoin) seen(c Column) map[int]bool {
 	seen := map[int]bool{}
 	for i, flag := range c.Flags {
 		s := j.options.Standings.of(i)
-		if counts := flag == Fresh && !s.Uncounted && !s.Moved; counts && j.measured(i, last) {
+		if counts := flag == Fresh && !s.Uncounted && !s.Moved; counts && j.measured(i) {
 			seen[s.Replica] = s.Replica >= 0
 		}
 	}
@@ -175,9 +175,9 @@ func (j *joiner) seen(c Column, last *LastColumn) map[int]bool {
 }
 
 // measured reports whether a cluster that carries load had a value last time.
-func (j *joiner) measured(i int, last *LastColumn) bool {
+func (j *metricJoin) measured(i int) bool {
 	row := j.rows[i]
-	return last != nil && row >= 0 && last.Measured[row] && j.carries(i)
+	return j.last != nil && row >= 0 && j.last.Measured[row] && j.carries(i)
 }
 
 // unshown reports whether a metric cannot say anything of a cluster, whatever Prometheus has: it is neither measured nor lost.
@@ -208,8 +208,11 @@ func (v coverage) few() bool {
 }
 
 // lowCoverage is why a coverage is refused, and what to remember of it; an empty text believes it.
-func (j *joiner) lowCoverage(v coverage, last *LastColumn) (string, Low) {
-	low := lowOf(last)
+func (j *metricJoin) lowCoverage(v coverage) (string, Low) {
+	var low Low
+	if j.last != nil {
+		low = j.last.Low
+	}
 	if !v.low(j.options.MinCoverage) {
 		return "", low
 	}
@@ -244,11 +247,4 @@ func (j *joiner) shortfall(v coverage) string {
 		names[k] = j.fleet.Clusters[i].Shard.ID
 	}
 	return fmt.Sprintf("only %d of the %d clusters measured last time have a value now (%s: none)", v.both, v.before, some(names))
-}
-
-func lowOf(last *LastColumn) Low {
-	if last == nil {
-		return Low{}
-	}
-	return last.Low
 }

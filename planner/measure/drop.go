@@ -17,34 +17,34 @@ func (v coverage) dropped(most float64) bool {
 }
 
 // dropUntil is when a total that is fallen now is believed.
-func (j *joiner) dropUntil(last *LastColumn) time.Time {
-	until := j.droppedSince(last).Add(AcceptDropAfter)
-	if most := j.dropsFirst(last).Add(2 * AcceptDropAfter); most.Before(until) {
+func (j *metricJoin) dropUntil() time.Time {
+	until := j.droppedSince().Add(AcceptDropAfter)
+	if most := j.dropsFirst().Add(2 * AcceptDropAfter); most.Before(until) {
 		return most
 	}
 	return until
 }
 
 // droppedSince is since when the total is refused as fallen; a clock that went back counts as no time.
-func (j *joiner) droppedSince(last *LastColumn) time.Time {
-	if last == nil || last.DroppedSince.IsZero() || j.now.Before(last.DroppedSince) {
+func (j *metricJoin) droppedSince() time.Time {
+	if j.last == nil || j.last.DroppedSince.IsZero() || j.now.Before(j.last.DroppedSince) {
 		return j.now
 	}
-	return last.DroppedSince
+	return j.last.DroppedSince
 }
 
 // dropsFirst is when the first fall of the last day was refused, which may be this one.
-func (j *joiner) dropsFirst(last *LastColumn) time.Time {
-	if first := j.dropsBefore(last); !first.IsZero() {
+func (j *metricJoin) dropsFirst() time.Time {
+	if first := j.dropsBefore(); !first.IsZero() {
 		return first
 	}
 	return j.now
 }
 
 // dropsBefore is that of the falls before this answer; zero: there is none.
-func (j *joiner) dropsBefore(last *LastColumn) time.Time {
-	if last == nil || j.now.Before(last.DropsFirst) || j.now.Sub(last.DropsFirst) >= dropsFor {
+func (j *metricJoin) dropsBefore() time.Time {
+	if j.last == nil || j.now.Before(j.last.DropsFirst) || j.now.Sub(j.last.DropsFirst) >= dropsFor {
 		return time.Time{}
 	}
-	return last.DropsFirst
+	return j.last.DropsFirst
 }

@@ -26,10 +26,10 @@ type gathered struct {
 	duplicate string
 }
 
-func (j *joiner) gather(m poll.Metric, answer poll.Fetched) gathered {
-	g, x := j.nothing(), j.index(m)
+func (j *metricJoin) gather(answer poll.Fetched) gathered {
+	g, x := j.nothing(), j.index(j.metric)
 	for _, s := range answer.Samples {
-		i := x.Find(s.Key, m.Match.Aliases)
+		i := x.Find(s.Key, j.metric.Match.Aliases)
 		if x.Leads(i) {
 			g.shared = append(g.shared, s.Key)
 		}

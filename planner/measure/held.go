@@ -19,13 +19,13 @@ const longestHold = int64(HoldFor / time.Second)
 // heldFor is for how many seconds each cluster of a column that has its fresh values is without one: nil where none is.
 // The time of those alone counts whose series Prometheus would have if there were any: other clusters of the replica
 // are measured, or no pod shows the cluster. What it does not scrape keeps its last good values.
-func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
-	if last == nil {
+func (j *metricJoin) heldFor(c Column) []int64 {
+	if j.last == nil {
 		return nil
 	}
 	var without []int // of the clusters that had a value
 	for i, row := range j.rows {
-		if c.Flags[i] != Fresh && row >= 0 && last.At[row] != 0 {
+		if c.Flags[i] != Fresh && row >= 0 && j.last.At[row] != 0 {
 			without = append(without, i)
 		}
 	}
@@ -38,9 +38,9 @@ func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 			seen[s.Replica] = true
 		}
 	}
-	held, step, any := make([]int64, len(c.Flags)), j.step(c, last), false
+	held, step, any := make([]int64, len(c.Flags)), j.step(c), false
 	for _, i := range without {
-		held[i] = min(last.HeldFor(j.rows[i]), longestHold)
+		held[i] = min(j.last.HeldFor(j.rows[i]), longestHold)
 		if j.carries(i) && !j.unshown(&c, i) && j.options.Standings.of(i).measurable(seen) {
 			held[i] += step
 		}
@@ -58,14 +58,14 @@ func (s Standing) measurable(seen map[int]bool) bool {
 }
 
 // step is the time between the newest values of two answers, in seconds.
-func (j *joiner) step(c Column, last *LastColumn) int64 {
+func (j *metricJoin) step(c Column) int64 {
 	newest := int64(0)
 	for i, flag := range c.Flags {
 		if flag == Fresh {
 			newest = max(newest, scraped(c.SampledAt[i], j.now))
 		}
 	}
-	return min(max(newest-slices.Max(append(slices.Clone(last.At), 0)), 0), int64(longestStep/time.Second))
+	return min(max(newest-slices.Max(append(slices.Clone(j.last.At), 0)), 0), int64(longestStep/time.Second))
 }
 
 // ended reports whether a cluster's last good value was held for as long as it may be.

@@ -43,7 +43,7 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 	for _, m := range metrics {
 		answer := answerTo(m, fetched)
 		samples += len(answer.Samples)
-		column, problems := j.join(m, answer, last.Column(m.ID))
+		column, problems := (&metricJoin{&j, m, last.Column(m.ID)}).join(answer)
 		if m.Match.To == poll.ToName {
 			column.names = j.namesOf()
 		}
@@ -51,7 +51,7 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 		t.Problems = append(t.Problems, problems...)
 		t.Frozen = t.Frozen || column.Refused
 	}
-	if samples == 0 && j.active() > 0 && !slices.ContainsFunc(fetched, func(f poll.Fetched) bool { return f.Err != "" }) {
+	if samples == 0 && j.expected(Column{}) > 0 && !slices.ContainsFunc(fetched, func(f poll.Fetched) bool { return f.Err != "" }) {
 		t.Frozen = true
 		t.Problems = append(t.Problems, MetricProblem{Kind: NothingFound, Message: nothingAtAll})
 	}
@@ -96,10 +96,15 @@ type joiner struct {
 	room     gathered // for one metric after the other
 }
 
+// metricJoin makes the column of one metric, by what the table's columns share and its last good values.
+type metricJoin struct {
+	*joiner
+	metric poll.Metric
+	last   *LastColumn // nil: there are none
+}
+
 // carries reports whether a cluster carries load at all.
 func (j *joiner) carries(i int) bool { return j.carriers[i] == i && !j.fleet.Clusters[i].Skip }
-
-func (j *joiner) active() int { return j.expected(Column{}) }
 
 // expected is how many clusters a metric may have a value of.
 func (j *joiner) expected(c Column) int {
@@ -129,43 +134,43 @@ func (j *joiner) indexBy(to poll.MatchTo) match.Index {
 	return x
 }
 
-func (j *joiner) join(m poll.Metric, answer poll.Fetched, last *LastColumn) (Column, []MetricProblem) {
+func (j *metricJoin) join(answer poll.Fetched) (Column, []MetricProblem) {
 	var problems []MetricProblem
 	report := func(kind ProblemKind, message string) {
-		problems = append(problems, MetricProblem{m.ID, kind, fmt.Sprintf("metric %q: %s", m.ID, message)})
+		problems = append(problems, MetricProblem{j.metric.ID, kind, fmt.Sprintf("metric %q: %s", j.metric.ID, message)})
 	}
 	for _, w := range answer.Warnings {
 		report(QueryWarned, w)
 	}
 	if answer.Err != "" {
 		report(QueryFailed, answer.Err)
-		return j.refuse(m, last), problems
+		return j.refuse(), problems
 	}
-	g := j.gather(m, answer)
+	g := j.gather(answer)
 	g.report(report)
 	if g.duplicate != "" {
-		report(DuplicateSeries, fmt.Sprintf("two series have %s=%q: aggregate the query by that label", m.Match.Label, g.duplicate))
-		return j.refuse(m, last), problems
+		report(DuplicateSeries, fmt.Sprintf("two series have %s=%q: aggregate the query by that label", j.metric.Match.Label, g.duplicate))
+		return j.refuse(), problems
 	}
-	column := j.choose(m, g, last)
-	kind, message, low := j.judge(m, column, last)
+	column := j.choose(g)
+	kind, message, low := j.judge(column)
 	if kind != "" {
 		report(kind, message)
-		refused := j.refuse(m, last)
+		refused := j.refuse()
 		if kind == TotalDropped {
-			refused.droppedSince, refused.dropsFirst = j.droppedSince(last), j.dropsFirst(last)
+			refused.droppedSince, refused.dropsFirst = j.droppedSince(), j.dropsFirst()
 		}
 		refused.low = low
 		return refused, problems
 	}
 	j.tellHeld(column, g, report)
-	column.low, column.dropsFirst = low, j.dropsBefore(last)
+	column.low, column.dropsFirst = low, j.dropsBefore()
 	return column, problems
 }
 
 // choose gives each cluster the best value there is.
-func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
-	column := newColumn(m, len(j.fleet.Clusters))
+func (j *metricJoin) choose(g gathered) Column {
+	column := newColumn(j.metric, len(j.fleet.Clusters))
 	oldest := int64(math.MinInt64)
 	if j.options.MaxAge > 0 {
 		oldest = j.now.Add(-j.options.MaxAge).UnixMilli()
@@ -175,25 +180,25 @@ func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
 		young := g.at[i] == 0 || g.at[i] >= oldest
 		if told && young && j.carries(i) {
 			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Fresh
-			j.mayOnlyRise(&column, i, last)
+			j.mayOnlyRise(&column, i)
 		}
 	}
-	column.held = j.heldFor(column, last)
+	column.held = j.heldFor(column)
 	for i := range j.fleet.Clusters {
 		if column.Flags[i] == Fresh {
 			continue
 		}
-		if j.fallBack(&column, i, m, last); column.Flags[i] == Missing && g.got[i] {
+		if j.fallBack(&column, i); column.Flags[i] == Missing && g.got[i] {
 			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Stale
 		}
 	}
-	j.assume(&column)
+	column.assume()
 	return column
 }
 
 // assume gives the clusters of which a metric can say nothing, and never said anything, the middle of those that have a value: without
 // one they would look light, and receive nothing but others.
-func (j *joiner) assume(c *Column) {
+func (c *Column) assume() {
 	var fresh []float64
 	for i, flag := range c.Flags {
 		if flag == Fresh {
@@ -212,47 +217,47 @@ func (j *joiner) assume(c *Column) {
 
 // mayOnlyRise keeps the last good value, for a day, of a cluster on which nobody works now: a controller that is down
 // counts no event, and one that has just taken a cluster over has not counted for long.
-func (j *joiner) mayOnlyRise(c *Column, i int, last *LastColumn) {
+func (j *metricJoin) mayOnlyRise(c *Column, i int) {
 	row := j.rows[i]
-	if !j.options.Standings.of(i).Unserved || last == nil || row < 0 || !last.Measured[row] || last.Values[row] <= c.Values[i] {
+	if !j.options.Standings.of(i).Unserved || j.last == nil || row < 0 || !j.last.Measured[row] || j.last.Values[row] <= c.Values[i] {
 		return
 	}
-	if age := j.now.Unix() - last.At[row]; age >= 0 && age < longestHold {
-		c.Values[i], c.SampledAt[i] = last.Values[row], last.At[row]*1000
+	if age := j.now.Unix() - j.last.At[row]; age >= 0 && age < longestHold {
+		c.Values[i], c.SampledAt[i] = j.last.Values[row], j.last.At[row]*1000
 	}
 }
 
 // fallBack is the value of a cluster that this answer says nothing of.
-func (j *joiner) fallBack(c *Column, i int, m poll.Metric, last *LastColumn) {
+func (j *metricJoin) fallBack(c *Column, i int) {
 	row := j.rows[i]
 	switch {
 	case j.fleet.Clusters[i].Skip:
 		c.Flags[i] = Skipped
 	case j.carriers[i] != i:
 		c.Flags[i] = Shared
-	case last != nil && row >= 0 && last.At[row] != 0 && !c.ended(i):
-		c.Values[i], c.SampledAt[i], c.Flags[i] = last.Values[row], last.At[row]*1000, Held
+	case j.last != nil && row >= 0 && j.last.At[row] != 0 && !c.ended(i):
+		c.Values[i], c.SampledAt[i], c.Flags[i] = j.last.Values[row], j.last.At[row]*1000, Held
 		if j.unshown(c, i) {
 			c.Flags[i] = Unshown
 		}
 	case j.unshown(c, i):
-		if c.Flags[i] = Unshown; m.NoData != nil {
-			c.Values[i] = *m.NoData
+		if c.Flags[i] = Unshown; j.metric.NoData != nil {
+			c.Values[i] = *j.metric.NoData
 		}
-	case m.NoData != nil:
-		c.Values[i], c.Flags[i] = *m.NoData, NoData
+	case j.metric.NoData != nil:
+		c.Values[i], c.Flags[i] = *j.metric.NoData, NoData
 	}
 }
 
 // refuse is the column of a metric whose answer is not believed.
-func (j *joiner) refuse(m poll.Metric, last *LastColumn) Column {
-	column := newColumn(m, len(j.fleet.Clusters))
+func (j *metricJoin) refuse() Column {
+	column := newColumn(j.metric, len(j.fleet.Clusters))
 	column.Refused, column.standings = true, j.options.Standings
-	if last != nil {
-		column.droppedSince, column.dropsFirst, column.low = last.DroppedSince, last.DropsFirst, last.Low
+	if j.last != nil {
+		column.droppedSince, column.dropsFirst, column.low = j.last.DroppedSince, j.last.DropsFirst, j.last.Low
 	}
 	for i := range j.fleet.Clusters {
-		j.fallBack(&column, i, m, last)
+		j.fallBack(&column, i)
 	}
 	return column
 }
@@ -262,17 +267,17 @@ func newColumn(m poll.Metric, n int) Column {
 }
 
 // judge compares a column with the last one: an empty kind believes it. It says too what to remember of a low coverage.
-func (j *joiner) judge(m poll.Metric, c Column, last *LastColumn) (ProblemKind, string, Low) {
-	v := j.cover(c, last)
-	why, low := j.lowCoverage(v, last)
+func (j *metricJoin) judge(c Column) (ProblemKind, string, Low) {
+	v := j.cover(c)
+	why, low := j.lowCoverage(v)
 	switch {
 	case why != "":
 		return LowCoverage, why, low
-	case !v.had && v.fresh == 0 && m.NoData == nil && j.expected(c) > 0:
+	case !v.had && v.fresh == 0 && j.metric.NoData == nil && j.expected(c) > 0:
 		return NothingFound, "no cluster has a value, and none is configured as noData", low
-	case v.dropped(j.options.MaxDrop) && j.now.Before(j.dropUntil(last)):
+	case v.dropped(j.options.MaxDrop) && j.now.Before(j.dropUntil()):
 		return TotalDropped, fmt.Sprintf("the total of the %d clusters measured both times fell from %.4g to %.4g, so all keep their last good value until %s",
-			v.both, v.sumBefore, v.sumNow, j.dropUntil(last).UTC().Format(time.RFC3339)), low
+			v.both, v.sumBefore, v.sumNow, j.dropUntil().UTC().Format(time.RFC3339)), low
 	}
 	return "", "", low
 }

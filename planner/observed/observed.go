@@ -229,8 +229,8 @@ func (s State) Asleep(replica int) string {
 	return fmt.Sprintf("replica %d is not ready", replica)
 }
 
-// Unsaid is what is missing where a ready pod does not answer.
-const Unsaid = "not every pod says which clusters it owns"
+// OwnersUnknown is what is missing where a ready pod does not answer.
+const OwnersUnknown = "not every pod says which clusters it owns"
 
 // Mute says that one of those replicas does not tell which clusters it owns.
 func (s State) Mute(replicas ...int) string {
@@ -239,7 +239,7 @@ func (s State) Mute(replicas ...int) string {
 	}
 	for _, r := range replicas {
 		if !slices.ContainsFunc(s.PodsOf(r), func(p Pod) bool { return p.Ready && p.Answered }) {
-			return Unsaid
+			return OwnersUnknown
 		}
 	}
 	return ""

@@ -10,8 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Free is the Replica of an item that may go anywhere.
-const Free = -1
+// Free is the Replica of an item that no rule fixes: the partition chooses one. Of an item that is on none, plan.NoReplica says so.
+const Free = plan.NoReplica
 
 // Item is a unit of clusters that must stay together, for Secrets with one server URL are one cluster to Argo CD.
 // Clusters is how many Secrets it has. Replica fixes it, for a pin or an implicit in-cluster (which Argo CD puts on

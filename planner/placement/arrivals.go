@@ -23,7 +23,7 @@ type Arrivals struct {
 	carried []plan.Load    // by replica
 	total   plan.Load      // of all
 	each    plan.Load      // what a cluster carries of which nothing is known
-	most    plan.Load      // up to which those that Took counts fill a replica; 0: any load
+	most    plan.Load      // up to which those that Add counts fill a replica; 0: any load
 	weights []float64
 	places  []int        // that the rows leave of the most clusters; nil: any number
 	closed  map[int]bool // cordoned
@@ -116,7 +116,7 @@ func (a *Arrivals) Place(server string, current int, groups []string) int {
 	if a.view.Stays(current) {
 		return current
 	}
-	apart, beside := a.asks(groups)
+	apart, beside := a.keptBy(groups)
 	server = plan.NormalizeServer(server)
 	for _, may := range []func(int) bool{a.roomy, a.open} {
 		for _, replica := range beside {
@@ -151,12 +151,12 @@ func (a *Arrivals) AllFull() bool {
 	return true
 }
 
-// FillTo bounds by load how many of those that Took counts a replica takes while another one has room; 0 bounds nothing.
+// FillTo bounds by load how many of those that Add counts a replica takes while another one has room; 0 bounds nothing.
 func (a *Arrivals) FillTo(most plan.Load) { a.most = most }
 
-// Took counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to each other, and
+// Add counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to each other, and
 // the next Secret of its server joins it.
-func (a *Arrivals) Took(server string, replica int) {
+func (a *Arrivals) Add(server string, replica int) {
 	hash := plan.ServerHash(server)
 	_, known := a.servers[hash]
 	if !known && server != "" {
@@ -188,9 +188,9 @@ func (a *Arrivals) Groups(of labels.Labels) (names []string) {
 	return names
 }
 
-// asks are the replicas that a cluster's groups keep it from, and those that they want it on, of several groups the first
+// keptBy are the replicas that a cluster's groups keep it from, and those that they want it on, of several groups the first
 // by name first.
-func (a *Arrivals) asks(groups []string) (apart map[int]bool, beside []int) {
+func (a *Arrivals) keptBy(groups []string) (apart map[int]bool, beside []int) {
 	for _, g := range a.groups {
 		switch {
 		case !slices.Contains(groups, g.name):

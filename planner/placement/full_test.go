@@ -102,7 +102,7 @@ func TestSeveralThatAreCountedKeepTheBound(t *testing.T) {
 				t.Fatalf("the %dth goes to replica %d, of %v clusters, %d at most, %v cordoned", i+1, to, has, most, p.Cordoned)
 			}
 			has[to]++
-			a.Took(server, to)
+			a.Add(server, to)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestTheSecretsOfOneNewServerMeet(t *testing.T) {
 				t.Fatalf("the webhook has one Secret of %s on replica %d, and one of %s on %d", server, a, spelled, b)
 			}
 			to := planner.Place(spelled, plan.NoReplica, groups)
-			planner.Took(spelled, to)
+			planner.Add(spelled, to)
 			if before, known := first[server]; known && before != to {
 				t.Fatalf("the planner has one Secret of %s on replica %d, and the next on %d", server, before, to)
 			}
@@ -195,7 +195,7 @@ func TestSeveralThatAreCountedFillNobody(t *testing.T) {
 				t.Fatalf("the %dth, of %s, goes to replica %d of %v, which may have %s", i+1, each, to, carries, most)
 			}
 			carries[to] += each
-			a.Took(server, to)
+			a.Add(server, to)
 		}
 	})
 }

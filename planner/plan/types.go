@@ -12,7 +12,7 @@ import (
 // InClusterServer is the server URL under which Argo CD knows the cluster it runs in.
 const InClusterServer = "https://kubernetes.default.svc"
 
-// NoReplica stands for a replica where there is none: nobody has the cluster, or nobody chose where it goes.
+// NoReplica stands for a replica where there is none: no replica has the cluster, or none was chosen for it.
 const NoReplica = -1
 
 // Shard is a destination cluster. ID is the name of its Secret, Name the cluster's own name (data.name).

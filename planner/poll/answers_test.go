@@ -130,7 +130,7 @@ func TestALargeHeadIsNoAnswer(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"server":"a"},"value":[0,"7"]}]}}`)
 			}, time.Hour)
-			for range 3 { // the turn is given back each time
+			for range 3 { // the slot is released each time
 				got := p.Fetch(t.Context(), []Metric{{ID: "m", Query: "q", Match: Match{Label: "server"}}}, discover.Fleet{}, noon)[0]
 				if test.want.Err != "" && strings.HasSuffix(got.Err, test.want.Err) {
 					got.Err = test.want.Err

@@ -79,7 +79,7 @@ var _ Fetcher = (*Prometheus)(nil)
 type Prometheus struct {
 	http    *http.Client                   // nil where the querier was given
 	querier func(*meter.Allowance) Querier // of one query
-	turn    meter.Turn                     // of large answers
+	large   meter.Semaphore                // of large answers
 	slots   chan struct{}                  // of requests, those too that nobody waits for any more
 	budget  func() *promql.Budget          // of a Fetch
 	config  Config
@@ -109,7 +109,7 @@ func NewWith(q Querier, c Config) *Prometheus {
 	c.Within = cmp.Or(max(c.Within, 0), time.Minute)
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
 	return &Prometheus{
-		querier: func(*meter.Allowance) Querier { return q }, turn: meter.NewTurn(), slots: make(chan struct{}, 4*c.Concurrency),
+		querier: func(*meter.Allowance) Querier { return q }, large: meter.NewSemaphore(), slots: make(chan struct{}, 4*c.Concurrency),
 		budget: promql.NewBudget, config: c,
 	}
 }
@@ -297,7 +297,7 @@ func (f *fetch) answer(ctx context.Context, query string, read func(model.Value,
 // answerAll asks, and reads the answer at once: it takes many times what is read of it. Whatever it says, and whatever the
 // reading does, is this query's own fault.
 func (f *fetch) answerAll(ctx context.Context, query string, read func(model.Value, *reply) error) (got reply, err error) {
-	a := meter.NewAllowance(f.turn)
+	a := meter.NewAllowance(f.large)
 	defer a.Release()
 	defer func() {
 		if p := recover(); p != nil {

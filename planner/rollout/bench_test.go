@@ -40,7 +40,7 @@ func BenchmarkRollout(b *testing.B) {
 			})
 		}
 		run("begin", func() { _, _ = Begin(now, next, basis.Options{}, start) })
-		run("steps", func() { diff.Steps(view, seen, diff.Options{}) })
+		run("steps", func() { diff.Between(view, seen, diff.Options{}) })
 		run("advance", func() { Advance(view, seen, nil, basis.Options{StageTimeout: time.Minute}, start) })
 	}
 }
@@ -77,7 +77,7 @@ func BenchmarkWave(b *testing.B) {
 		b.Run(fmt.Sprintf("steps/clusters=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				diff.Steps(during, seen, diff.Options{Nudge: true})
+				diff.Between(during, seen, diff.Options{Nudge: true})
 			}
 		})
 	}

@@ -35,7 +35,7 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 		for _, timeout := range []time.Duration{10 * time.Minute, hour} {
 			t.Run(fmt.Sprintf("%s, stages of %s", name, timeout), func(t *testing.T) {
 				f, p, now := newFleet(test.asked, 2, test.stamps), test.plan.Clone(), start.Add(plan.StopHeld+time.Second)
-				f.act(diff.Steps(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
+				f.act(diff.Between(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
 				counts, outcomes := []int{f.Replicas}, []Outcome{}
 				for range 60 {
 					var progress Progress
@@ -43,7 +43,7 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 					if progress.Outcome != Waiting && progress.Outcome != Idle {
 						outcomes = append(outcomes, progress.Outcome)
 					}
-					f.act(diff.Steps(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
+					f.act(diff.Between(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
 					if counts[len(counts)-1] != f.Replicas {
 						counts = append(counts, f.Replicas)
 					}
@@ -69,7 +69,7 @@ func TestAStopIsHeldForAWhile(t *testing.T) {
 		plan.StopHeld:               {diff.PatchWorkload{Replicas: ptr(0), Why: diff.Rolling}},
 		plan.StopHeld + time.Second: nil,
 	} {
-		got := diff.Steps(plan.NewView(p, nil), fit(2, 2, old), diff.Options{Now: start.Add(after)}).Steps
+		got := diff.Between(plan.NewView(p, nil), fit(2, 2, old), diff.Options{Now: start.Add(after)}).Steps
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s after its begin (-want +got):\n%s", after, diff)
 		}

@@ -15,7 +15,7 @@ type restarts struct{ *transition }
 // assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at
 // all carries one that goes.
 func (t restarts) assigning() {
-	behind := basis.Laggards(t.View, t.Seen)
+	behind := basis.Unassigned(t.View, t.Seen)
 	var stray []string
 	if shrinks(t.Plan) {
 		limit := t.Plan.Rollout.To().Reach(t.Plan.Target.Kind)

@@ -101,7 +101,7 @@ func TestWhoDoesNotAnswerIsNamedWithTheMend(t *testing.T) {
 		"nothing is known of what controller-1 owns: let ballast's planner reach the metrics of the application-controller's pods (port 8082; a NetworkPolicy may be in the way), or have Prometheus scrape them": {Pods: pods},
 		"no application-controller is ready and says which clusters it owns: look at its pods":                                                                                                                    {Pods: pods[2:]},
 	} {
-		if diff := cmp.Diff(want, readiness.Unsaid(s)); diff != "" {
+		if diff := cmp.Diff(want, readiness.OwnersUnknown(s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}

@@ -107,7 +107,7 @@ func (r *run) loop() {
 		}
 		r.log = append(r.log, progress.Outcome)
 	}
-	steps := diff.Steps(plan.NewView(r.plan, r.pins), seen, diff.Options{Nudge: true}).Steps
+	steps := diff.Between(plan.NewView(r.plan, r.pins), seen, diff.Options{Nudge: true}).Steps
 	if r.chaos && r.moved != nil && len(steps) > 1 {
 		steps = rapid.Permutation(steps).Draw(r.t, "order")
 	}
@@ -149,7 +149,7 @@ func (r *run) untilDone(loops int) {
 	for range loops {
 		r.loop()
 		seen := r.fleet.seen()
-		agenda := diff.Steps(plan.NewView(r.plan, r.pins), seen, diff.Options{})
+		agenda := diff.Between(plan.NewView(r.plan, r.pins), seen, diff.Options{})
 		stands := r.fleet.Stuck || r.plan.FreeReplicas || len(agenda.Held) > 0 || seen.Workload.Settled(r.plan)
 		if r.held = agenda.Held; r.plan.Rollout == nil && len(agenda.Steps) == 0 && stands {
 			return
@@ -276,7 +276,7 @@ func TestStepsAreDeterministicAndLeaveWhatTheyReadAlone(t *testing.T) {
 		seen := r.fleet.seen()
 		shuffled := observed.State{Workload: seen.Workload, Secrets: rapid.Permutation(seen.Secrets).Draw(t, "order")}
 		v, before := plan.NewView(r.plan, r.pins), r.plan.Clone()
-		if diff := cmp.Diff(diff.Steps(v, seen, diff.Options{}), diff.Steps(v, shuffled, diff.Options{})); diff != "" {
+		if diff := cmp.Diff(diff.Between(v, seen, diff.Options{}), diff.Between(v, shuffled, diff.Options{})); diff != "" {
 			t.Fatalf("the order of Secrets changes the steps:\n%s", diff)
 		}
 		a, pa := Advance(v, seen, nil, r.o, r.now)
@@ -307,7 +307,7 @@ func TestTheOrderOfWhatIsSeenChangesNothingInAnyMode(t *testing.T) {
 		a, pa := Advance(v, seen, r.target, r.o, r.now)
 		b, pb := Advance(v, shuffled, r.target, r.o, r.now)
 		o := diff.Options{Nudge: true}
-		if said := cmp.Diff(a, b) + cmp.Diff(pa, pb) + cmp.Diff(diff.Steps(v, seen, o), diff.Steps(v, shuffled, o)); said != "" {
+		if said := cmp.Diff(a, b) + cmp.Diff(pa, pb) + cmp.Diff(diff.Between(v, seen, o), diff.Between(v, shuffled, o)); said != "" {
 			t.Fatalf("the order of what is seen changes the answer:\n%s", said)
 		}
 		if diff := cmp.Diff(before, r.plan); diff != "" {

@@ -59,7 +59,7 @@ func (t x0y) draining() {
 
 // rewriting waits until every managed Secret carries its replica, while no pod reads them.
 func (t x0y) rewriting() {
-	behind, unseen, stopped := basis.Laggards(t.View, t.Seen), t.Seen.Blind(t.Plan), t.Seen.Stopped()
+	behind, unseen, stopped := basis.Unassigned(t.View, t.Seen), t.Seen.Blind(t.Plan), t.Seen.Stopped()
 	why := "every cluster Secret carries its replica"
 	switch {
 	case !stopped:

@@ -232,8 +232,8 @@ func TestDrainingHasADeadlineOfItsOwn(t *testing.T) {
 		o    basis.Options
 		want Progress
 	}{
-		"said":            {basis.Options{StageTimeout: time.Hour, DrainTimeout: 2 * time.Minute}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: time.Minute, Why: "waiting: 1 pods run"}},
-		"observed.Unsaid": {basis.Options{StageTimeout: time.Hour}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: 4 * time.Minute, Why: "waiting: 1 pods run"}},
+		"said":    {basis.Options{StageTimeout: time.Hour, DrainTimeout: 2 * time.Minute}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: time.Minute, Why: "waiting: 1 pods run"}},
+		"unknown": {basis.Options{StageTimeout: time.Hour}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: 4 * time.Minute, Why: "waiting: 1 pods run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, progress := Advance(plan.NewView(p, nil), none(1, 2, old), nil, test.o, start.Add(time.Minute))

@@ -21,7 +21,7 @@ type Headroom struct {
 	Percent int
 }
 
-func (h Headroom) given() bool { return h.Value != nil || h.Percent > 0 }
+func (h Headroom) isSet() bool { return h.Value != nil || h.Percent > 0 }
 
 // Limit is the limit that goes with a new request, where limit and request are what stood before; nil is none:
 //
@@ -36,7 +36,7 @@ func Limit(limit, request *resource.Quantity, next resource.Quantity, h Headroom
 		return nil
 	case request == nil || request.IsZero(), limit.Cmp(*request) == 0:
 		return &next
-	case !h.given():
+	case !h.isSet():
 		q := rational.Share(*limit, next, *request)
 		return &q
 	}

@@ -241,7 +241,7 @@ func (a *site) cycle(t *testing.T) {
 	}
 	view := plan.NewView(a.in.InForce.Clone(), out.Pins)
 	seen := standing.Seen(a.in.InForce.Clusters, out.Fleet, a.in.Memory.Known, a.in.Workload)
-	instant.Do(diff.Steps(view, seen, diff.Options{}).Steps, &a.in.Workload, a.in.Discovered.Secrets)
+	instant.Do(diff.Between(view, seen, diff.Options{}).Steps, &a.in.Workload, a.in.Discovered.Secrets)
 }
 
 // enough asserts that no replica is held a tenth below what its own clusters need, and where its file wants a change of 80 % at least,

@@ -33,7 +33,7 @@ func sizesLeft(p *plan.Plan, w discover.Workload) string {
 		if !held {
 			continue
 		}
-		if then := given(template, size); !then.Same(size) {
+		if then := templateResources(template, size); !then.Same(size) {
 			changes = append(changes, fmt.Sprintf("%s-%d gets %s instead of %s", w.Name, replica, say.Size(then), say.Size(size)))
 		}
 	}
@@ -51,8 +51,8 @@ func sizesLeft(p *plan.Plan, w discover.Workload) string {
 	return "pods keep the sizes that they have, and one that is made anew has the pod template's: " + strings.Join(changes, "; ") + more
 }
 
-// given is what a template gives of the resources that a size names.
-func given(template, size plan.Resources) plan.Resources {
+// templateResources is what a template gives of the resources that a size names.
+func templateResources(template, size plan.Resources) plan.Resources {
 	pick := func(from, of map[string]string) map[string]string {
 		out := maps.Clone(from)
 		maps.DeleteFunc(out, func(name, _ string) bool { _, named := of[name]; return !named })

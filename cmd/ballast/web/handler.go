@@ -72,12 +72,12 @@ func Handler(o Options) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	guard(w.Header())
+	setSecurityHeaders(w.Header())
 	asset, isAsset := h.assets[r.URL.Path]
 	switch {
 	case !h.ours(r.Host):
 		http.Error(w, h.askedAs(), http.StatusMisdirectedRequest)
-	case foreign(r.Header.Get("Sec-Fetch-Site")):
+	case crossSite(r.Header.Get("Sec-Fetch-Site")):
 		http.Error(w, "Another page asked for this one: enter its address in the browser.", http.StatusForbidden)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
@@ -103,8 +103,8 @@ func (h *handler) askedAs() string {
 	return text + "."
 }
 
-// guard sets what a browser is to keep to, whatever is answered.
-func guard(header http.Header) {
+// setSecurityHeaders sets what a browser is to keep to, whatever is answered.
+func setSecurityHeaders(header http.Header) {
 	for name, value := range map[string]string{
 		"Content-Security-Policy":      view.Policy,
 		"X-Content-Type-Options":       "nosniff",
@@ -131,8 +131,8 @@ func (h *handler) ours(host string) bool {
 	return host == "localhost" || slices.Contains(h.Hosts, host)
 }
 
-// foreign reports whether a browser says that another site's page asks: that one may neither read this page nor have it made.
-func foreign(site string) bool { return site == "cross-site" || site == "same-site" }
+// crossSite reports whether a browser says that another site's page asks: that one may neither read this page nor have it made.
+func crossSite(site string) bool { return site == "cross-site" || site == "same-site" }
 
 func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), lookWait)

@@ -42,6 +42,6 @@ func (w *world) cycle() {
 	next := out.Next.Clone()
 	next.Revision++
 	w.in.Memory, w.in.InForce = out.Memory, &next
-	due := diff.Steps(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
+	due := diff.Between(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
 	instant.Do(due.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }

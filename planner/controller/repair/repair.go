@@ -177,7 +177,7 @@ func (r *Repairs) due(d configmap.Document, fleet discover.Fleet, w discover.Wor
 	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: r.Clock.Now()}
 	o.NoResize, o.KeepsLimits, o.Refused = last.resizes != nil && !*last.resizes, r.Applier.KeepsLimits(), r.Refused.Pods()
 	o.Roomless = r.Refused.Roomless()
-	return diff.Steps(plan.NewView(*d.Plan, standing.Pins(d.Pins, fleet.Clusters)), seen, o)
+	return diff.Between(plan.NewView(*d.Plan, standing.Pins(d.Pins, fleet.Clusters)), seen, o)
 }
 
 // ReportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was
@@ -243,7 +243,7 @@ func (r *Repairs) noteHealed(step diff.Step, w discover.Workload) {
 	if !ok || s.Why != diff.Drifted && s.Why != diff.Broken {
 		return
 	}
-	foreign := change.Foreign{Replica: s.Shard, Of: standing.ControllerReplicas(w)}
+	foreign := change.ForeignShard{Replica: s.Shard, Of: standing.ControllerReplicas(w)}
 	if n, err := strconv.Atoi(s.Was); err == nil {
 		foreign.Valid, foreign.Shard = true, n
 	}

@@ -41,7 +41,7 @@ func Plan(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins)
 	}
 	a.frame()
 	a.Found = append(a.Found, member.Choose(a.Ground)...)
-	SayArrivals(a.Ground)
+	SetArrivals(a.Ground)
 	a.reportOrphans()
 	a.reportStopped()
 	a.reportBeyond()

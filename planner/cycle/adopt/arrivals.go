@@ -20,9 +20,9 @@ func cordonedNow(in input.Inputs, most int) []int {
 	return cordoned[:min(len(cordoned), mostListed)]
 }
 
-// SayArrivals writes into the plan what decides where a new cluster goes. While a discovery is refused all but the cordons
+// SetArrivals writes into the plan what decides where a new cluster goes. While a discovery is refused all but the cordons
 // stays as it is: what is not seen may be there all the same.
-func SayArrivals(g *ground.Ground) {
+func SetArrivals(g *ground.Ground) {
 	g.Next.Cordoned = cordonedNow(g.In, max(g.Next.MaxReplicas, g.Next.Replicas))
 	if g.Partial {
 		return

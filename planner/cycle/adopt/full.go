@@ -77,7 +77,7 @@ func binsOf(g *ground.Ground, target map[string]int, loads []plan.Load, memory [
 	bins := make([]placement.Bin, plan.NewView(plan.Plan{Replicas: g.Next.Replicas, Rollout: g.Next.Rollout}, nil).Stable())
 	for i, c := range g.Fleet.Clusters {
 		at := g.Standing(i)
-		on := []int{at, comesTo(g.Next.Rollout, target, c.Shard.ID, at), g.Firm(i).At}
+		on := []int{at, comesTo(g.Next.Rollout, target, c.Shard.ID, at), g.FixedTo(i).At}
 		slices.Sort(on)
 		load := plan.Load(0)
 		if loads != nil {

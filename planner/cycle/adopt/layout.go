@@ -137,7 +137,7 @@ func (l layout) place(clusters []int) {
 			current = c.Explicit.N
 		}
 		to := arrivals.Place(c.Shard.Server, current, arrivals.Groups(labels.Set(c.Labels.Set())))
-		arrivals.Took(c.Shard.Server, to)
+		arrivals.Add(c.Shard.Server, to)
 		l.Next.Clusters[c.Shard.ID] = plan.Row{Replica: to}
 	}
 }

@@ -17,10 +17,10 @@ import (
 // lostPast is what the world still shows of a past that no history has any more.
 type lostPast struct{ *outcome.Draft }
 
-// RecallRestart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are older than the fleet: else
+// RestoreLastRestart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are older than the fleet: else
 // rollout.x0y could stop every replica twice within change.restarts.every. It is for a fleet that ballast held: most Secrets have their
 // shard, and the env needs no restart of rollout.live's.
-func RecallRestart(d *outcome.Draft, g *ground.Ground) {
+func RestoreLastRestart(d *outcome.Draft, g *ground.Ground) {
 	f := lostPast{d}
 	m, seen := &f.Out.Memory.Changes, podsSeen(f.In)
 	if f.lost() && mostStamped(g.Fleet) && !g.Env().Prepares() {

@@ -37,7 +37,7 @@ func InForce(in input.Inputs) Comparison {
 	seen := standing.Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
 	seen.Accepted = in.Discovered.AcceptDiscovery
 	seen.Pods = in.Observed.Pods
-	c.Agenda = diff.Steps(view, seen, sizing.Options(in))
+	c.Agenda = diff.Between(view, seen, sizing.Options(in))
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.

@@ -16,13 +16,13 @@ import (
 	"ballast/planner/sharding"
 )
 
-// Unsaid reports whether the first plan waits: it is the fleet as it is, or there is none.
-func (d Phase) Unsaid() bool {
+// FirstPlanWaits reports whether the first plan waits: it is the fleet as it is, or there is none.
+func (d Phase) FirstPlanWaits() bool {
 	p := cmp.Or(d.In.InForce, d.In.Last)
 	if p != nil && (p.Mode.Enforced() || d.In.InForce == nil) { // one that holds nothing is made anew of what is seen
 		return false
 	}
-	if name := standing.Unsaid(d.In, d.Out.Fleet); name != "" {
+	if name := standing.UnknownOwner(d.In, d.Out.Fleet); name != "" {
 		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
 			"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
 				"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), "+

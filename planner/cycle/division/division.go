@@ -75,7 +75,7 @@ func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
 	if g.In.Config.Partition.Sticky != nil {
 		err = d.stick(g, within, loads, g.In.Config.Partition.Sticky, now)
 	} else {
-		err = d.deal(g, within)
+		err = assignment{&d, g}.assign(within)
 	}
 	if err != nil {
 		return Division{}, err
@@ -85,7 +85,7 @@ func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
 		for _, i := range u.Clusters {
 			if c := g.Fleet.Clusters[i]; standing.Managed(c) {
 				d.Of[c.Shard.ID] = d.Answer.Of[k]
-				if at := g.Firm(i).At; at >= 0 && at < d.Answer.Replicas {
+				if at := g.FixedTo(i).At; at >= 0 && at < d.Answer.Replicas {
 					d.Of[c.Shard.ID] = at // another one of its server may be firmer
 				}
 			}
@@ -107,7 +107,7 @@ func ItemsOf(g *ground.Ground, groups []discover.Unit, loads []plan.Load) ([]par
 				return nil, fmt.Errorf("adding up the loads of %q: %w", printable.Server(u.Server), err)
 			}
 			item.Memory = item.Memory.Plus(g.InUse.Takes(i))
-			firm = append(firm, g.Firm(i))
+			firm = append(firm, g.FixedTo(i))
 		}
 		item.Replica = placement.Home(firm, func(replica int) bool { return replica >= 0 })
 		items[k] = item

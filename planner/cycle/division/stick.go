@@ -136,7 +136,7 @@ func (d *Division) countAll(moves []sticky.Move, now []int) {
 // nothing saves the load that it brings there.
 func (d *Division) count(m sticky.Move, empty bool) {
 	switch {
-	case m.From == partition.Free:
+	case m.From == plan.NoReplica:
 	case m.Must():
 		d.Musts++
 		if m.Why == draft.Starved {
@@ -164,7 +164,7 @@ func (d *Division) saved(answer sticky.Answer) {
 		}
 	}
 	for _, m := range answer.Moves {
-		if m.From == partition.Free {
+		if m.From == plan.NoReplica {
 			continue
 		}
 		if _, has := before[m.From]; has {
@@ -192,7 +192,7 @@ func (d *Division) savedMemory(answer sticky.Answer, replica int) plan.Load {
 		if m.From == replica {
 			was += d.Items[m.Item].Memory
 		}
-		if m.To == replica && m.From != partition.Free {
+		if m.To == replica && m.From != plan.NoReplica {
 			was -= d.Items[m.Item].Memory
 		}
 	}

@@ -132,8 +132,8 @@ func partedFrom(g *ground.Ground, unit []int, replica int) string {
 func pinnedBeside(g *ground.Ground, i int, unit []int) string {
 	server := g.Fleet.Clusters[i].Shard.Server
 	for _, k := range unit {
-		if other := g.Fleet.Clusters[k]; other.Shard.Server != server && g.Firm(k).At >= 0 {
-			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID, g.Firm(k).At)
+		if other := g.Fleet.Clusters[k]; other.Shard.Server != server && g.FixedTo(k).At >= 0 {
+			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID, g.FixedTo(k).At)
 		}
 	}
 	return ""

@@ -162,7 +162,7 @@ type Situation struct {
 	Unstamped                   []string  // Secrets whose cluster is still owned by an algorithm
 	Missing                     []string  // what mode live lacks
 	EnvLacks                    []string  // what it lacks for another env alone
-	Unsaid                      string    // why nobody could tell whether a live rollout does well
+	OwnersUnknown               string    // why nobody could tell whether a live rollout does well
 	MoveBlock                   string    // why change.moves lets nothing that levels begin now
 	Renumbered                  bool      // the pods' numbers are not those of the plan's replicas; people are told of it
 	ShardAhead                  bool      // so are those of pods that start from now on, and no running one's; people are told of it
@@ -209,10 +209,10 @@ func (s Situation) liveEnv() string {
 }
 
 func (s Situation) liveBlind() string {
-	if s.Unsaid == "" {
+	if s.OwnersUnknown == "" {
 		return open
 	}
-	return "rollout.live begins nothing but a failover to replicas that say what they own: " + s.Unsaid
+	return "rollout.live begins nothing but a failover to replicas that say what they own: " + s.OwnersUnknown
 }
 
 // Verdicts is why each action may not begin; an action that may is absent.

@@ -89,7 +89,7 @@ func gated() map[string]struct {
 			verdictOn{"followUp followOut failOver drain sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: this; that"}},
 		"liveEnv": {with(func(s *Situation) { s.EnvLacks = []string{"this", "that"} }),
 			verdictOn{"followUp followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: this; that"}},
-		"liveBlind": {with(func(s *Situation) { s.Unsaid = "pods are silent" }),
+		"liveBlind": {with(func(s *Situation) { s.OwnersUnknown = "pods are silent" }),
 			verdictOn{"followUp followOut failOver sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
 		"renumbered": {with(func(s *Situation) { s.Renumbered = true }),
 			verdictOn{"followUp followOut sizeUp sizeDown", "the pods are no replicas from 0", ""}},
@@ -151,7 +151,7 @@ func TestNoCellOfTheGatesCanBeSwitchedUnseen(t *testing.T) {
 
 // The first gate that is shut is named, and people are told once what has one cause.
 func TestTheFirstGateThatIsShutIsNamed(t *testing.T) {
-	all := Situation{Paused: true, Mode: plan.Enforce, Unstamped: []string{"a"}, Missing: []string{"this"}, Unsaid: "pods are silent"}
+	all := Situation{Paused: true, Mode: plan.Enforce, Unstamped: []string{"a"}, Missing: []string{"this"}, OwnersUnknown: "pods are silent"}
 	want := verdictOn{"failOver", "a person paused it; present owners are written; rollout.live waits", ""}
 	got := judged(Table(), all)
 	want.Told = `Unstamped a: 1 Secret without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover, a drain and what follows the workload's replicas; ` +

@@ -52,8 +52,8 @@ func (g *Ground) Standing(i int) int {
 	return g.Owners[i]
 }
 
-// Firm is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
-func (g *Ground) Firm(i int) placement.Cluster {
+// FixedTo is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
+func (g *Ground) FixedTo(i int) placement.Cluster {
 	c, firm := g.Fleet.Clusters[i], placement.Cluster{At: plan.NoReplica, Claim: placement.Fixed}
 	pin, pinned := g.Pins[c.Shard.ID]
 	switch {
@@ -123,10 +123,10 @@ func (g *Ground) Pinnable() int {
 	return g.Next.MaxReplicas
 }
 
-// Peoples is how many of the replicas that people hold count: all up to maxReplicas, and beyond it those that have counted
+// HeldByPeople is how many of the replicas that people hold count: all up to maxReplicas, and beyond it those that have counted
 // already. Where maxReplicas was lowered below what stands, nobody would take the others away, and a plan for fewer would
 // be one for more again.
-func (g *Ground) Peoples() int {
+func (g *Ground) HeldByPeople() int {
 	return min(standing.Replicas(g.In.Workload), max(g.Next.MaxReplicas, g.Next.Replicas))
 }
 
@@ -140,7 +140,7 @@ func (g *Ground) MostReplicas() int {
 	of := g.In.Config.Partition
 	switch {
 	case ByWorkload(of):
-		return max(g.Peoples(), 1)
+		return max(g.HeldByPeople(), 1)
 	case g.In.Workload.Unmanaged:
 		return max(g.Next.Replicas, 1)
 	case of.Replicas != nil:
@@ -180,7 +180,7 @@ func (g *Ground) Cluster(i int) placement.Cluster {
 func (g *Ground) Lowered(i int) string {
 	cl := g.Fleet.Clusters[i]
 	switch {
-	case g.Firm(i).Claim == placement.Pinned && g.Carries(i) < g.Firm(i).At:
+	case g.FixedTo(i).Claim == placement.Pinned && g.Carries(i) < g.FixedTo(i).At:
 		return "it is pinned there: pin it lower, or take the pin away"
 	case cl.FixedAt != nil:
 		return "it has no Secret, and Argo CD puts it there: give it a Secret"
@@ -203,12 +203,12 @@ func (g *Ground) Moves(of map[string]int) []outcome.Move {
 	return moves
 }
 
-// Firmest is the replica that a unit's firmest cluster cannot leave, and which one that is.
-func (g *Ground) Firmest(clusters []int) (cluster, at int) {
+// UnitFixedTo is the replica that a unit's firmest cluster cannot leave, and which one that is.
+func (g *Ground) UnitFixedTo(clusters []int) (cluster, at int) {
 	cluster, at = -1, plan.NoReplica
 	firmest := placement.Follows
 	for _, i := range clusters {
-		if c := g.Firm(i); c.At >= 0 && (at < 0 || c.Claim > firmest) {
+		if c := g.FixedTo(i); c.At >= 0 && (at < 0 || c.Claim > firmest) {
 			cluster, at, firmest = i, c.At, c.Claim
 		}
 	}

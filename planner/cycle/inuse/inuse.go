@@ -67,7 +67,7 @@ func Limit(d *outcome.Draft, g *ground.Ground) {
 	g.ByName = byName
 	g.InUse.Now = g.InUse.On(g.Next.Replicas, g.Standing)
 	if m.Weights == nil {
-		g.InUse.Learned = u.Out.Memory.Taken.Fit
+		g.InUse.Learned = u.Out.Memory.Usage.Fit
 		u.bears(g, room+base)
 	}
 	u.Out.InUse = g.InUse

@@ -34,14 +34,14 @@ func Learn(d *outcome.Draft) {
 	u := memoryUse{d}
 	m := remembers(u.In.Config)
 	if m == nil || m.Weights != nil {
-		u.Out.Memory.Taken = memory.Taken{}
+		u.Out.Memory.Usage = memory.Usage{}
 		return
 	}
 	if u.Out.Table.Columns == nil || u.Out.Table.Frozen || !u.In.Observed.Reported.Asked {
 		return
 	}
 	ids := takenMetrics(u.In.Config)
-	u.Out.Memory.Taken = u.In.Memory.Taken.Next(u.podsInUse(ids), ids, u.In.Now)
+	u.Out.Memory.Usage = u.In.Memory.Usage.Next(u.podsInUse(ids), ids, u.In.Now)
 }
 
 // mostLearned is more of anything than a fleet has; what says more is nobody's measure.
@@ -156,7 +156,7 @@ func (u memoryUse) weighsMemory(m config.Memory) (weights map[string]float64, ba
 		}
 		return weights, m.Base.Bytes(), ""
 	}
-	t := u.Out.Memory.Taken
+	t := u.Out.Memory.Usage
 	if t.Fit == nil {
 		if why = t.Why; why == "" {
 			why = "no pod was seen for long enough with the same clusters"

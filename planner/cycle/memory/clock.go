@@ -26,7 +26,7 @@ func (m Memory) Until(now time.Time) Memory {
 		notAhead(now, &m.Changes.Ownership.Settings[i].Since, &m.Changes.Ownership.Settings[i].Seen)
 	}
 	m.Changes.Failures = m.Changes.Failures.Until(now)
-	m.Taken = m.Taken.Until(now)
+	m.Usage = m.Usage.Until(now)
 	m.Sizes = m.Sizes.until(now)
 	m.Counts = m.Counts.until(now)
 	return m

@@ -24,13 +24,13 @@ const (
 	partVotes    = "votes"
 	partChanges  = "changes.json.gz"
 	partLimits   = "limits.json.gz"
-	partTaken    = "memory.json.gz"
+	partUsage    = "memory.json.gz"
 	partSizes    = "sizes.json.gz"
 )
 
 // MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their
 // window, what clusters take of memory within days.
-func MadeAnew() []string { return []string{partLastGood, partVotes, partTaken} }
+func MadeAnew() []string { return []string{partLastGood, partVotes, partUsage} }
 
 // fleetMemory is what is remembered of discovery and of rollouts.
 type fleetMemory struct {
@@ -112,8 +112,8 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
-	if len(m.Taken.Metrics) > 0 || parts[partTaken] != nil {
-		keep(partTaken, "what clusters take of memory", packed(m.Taken))
+	if len(m.Usage.Metrics) > 0 || parts[partUsage] != nil {
+		keep(partUsage, "what clusters take of memory", packed(m.Usage))
 	}
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
 	if !m.Sizes.none() || parts[partSizes] != nil {
@@ -157,11 +157,11 @@ func (m *Memory) readers() []reader {
 		{partChanges, "what was known of moves", unpacked(func(c Changes) error { m.Changes = c; return nil })},
 		{partLimits, "what limits changes", unpacked(func(l limitsMemory) error { m.join(l); return nil })},
 		{partLastGood, "the last good values", m.LastGood.UnmarshalBinary},
-		{partTaken, "what clusters take of memory", unpacked(func(t Taken) error {
+		{partUsage, "what clusters take of memory", unpacked(func(t Usage) error {
 			if err := t.bounded(); err != nil {
 				return err
 			}
-			m.Taken = t.refit()
+			m.Usage = t.refit()
 			return nil
 		})},
 		{partVotes, "the votes", m.Votes.UnmarshalBinary},
@@ -198,7 +198,7 @@ type Memory struct {
 	Evidence Evidence             `json:"evidence,omitzero"`
 	Unit     string               `json:"unit,omitempty"`        // in which savings and the even share are loads
 	Limit    plan.Bytes           `json:"memoryLimit,omitempty"` // of a pod's memory, as it was seen last
-	Taken    Taken                `json:"taken,omitzero"`
+	Usage    Usage                `json:"taken,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 	Sizes    Sizes                `json:"sizes,omitzero"`
 	Counts   Counts               `json:"counts,omitzero"`

@@ -19,7 +19,7 @@ type Saved struct {
 
 	Evidence Evidence
 	Limit    plan.Bytes
-	Taken    Taken
+	Usage    Usage
 	Sizes    Sizes
 	Counts   Counts
 }
@@ -27,13 +27,13 @@ type Saved struct {
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
 func OfSaved(parts map[string][]byte) (Saved, []error) {
 	asked := map[string][]byte{}
-	for _, name := range []string{partChanges, partLimits, partFleet, partTaken, partSizes} {
+	for _, name := range []string{partChanges, partLimits, partFleet, partUsage, partSizes} {
 		if part, ok := parts[name]; ok {
 			asked[name] = part
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Taken: m.Taken, Sizes: m.Sizes,
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Usage: m.Usage, Sizes: m.Sizes,
 		Counts: m.Counts}, dropped
 }
 

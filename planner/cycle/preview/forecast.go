@@ -55,7 +55,7 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	if v.Moves == 0 && v.From.Replicas == v.To.Replicas && !v.Once {
 		return nil
 	}
-	asks(s, v)
+	addRollout(s, v)
 	rates, clusters := ledger.RatesOf(in), s.Budget.Of
 	v.Limited = len(rates) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
@@ -66,8 +66,8 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	return v
 }
 
-// asks adds what the mode asks for.
-func asks(s *snapshot.Snapshot, v *Forecast) {
+// addRollout adds what a rollout of the mode takes.
+func addRollout(s *snapshot.Snapshot, v *Forecast) {
 	o, next := snapshot.RolloutOptions(s, change.Balance), s.Next
 	rereads := next.Target.Kind == plan.Deployment && v.From.Replicas != v.To.Replicas // its pods read their number once
 	switch v.Mode = o.Mode; o.Mode {
@@ -76,8 +76,8 @@ func asks(s *snapshot.Snapshot, v *Forecast) {
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
 		v.Missing = readiness.Missing(next, s.Seen())
-		if unsaid := readiness.Unsaid(s.Seen()); unsaid != "" && s.In.Observed.Known {
-			v.Missing = append(v.Missing, unsaid)
+		if unknown := readiness.OwnersUnknown(s.Seen()); unknown != "" && s.In.Observed.Known {
+			v.Missing = append(v.Missing, unknown)
 		}
 	case plan.ModeX0Y:
 		if v.Restarts = true; next.FreeReplicas {

@@ -27,7 +27,7 @@ func followAstray(s *snapshot.Snapshot) *Proposed {
 	if s.In.Config.Rollout.Live == nil || len(s.Verdict.Astray) == 0 || lately {
 		return nil
 	}
-	if _, away := down(s); away || s.Ails() {
+	if _, away := down(s); away || s.UnwellOrCordoned() {
 		return nil
 	}
 	for _, a := range s.Verdict.Astray {
@@ -50,7 +50,7 @@ func following(s *snapshot.Snapshot, a ownership.Astray) *rollout.Proposal {
 		return nil
 	}
 	for i, cl := range s.Fleet.Clusters {
-		if cl.Shard.ID == a.Cluster && s.Firm(i).At != plan.NoReplica {
+		if cl.Shard.ID == a.Cluster && s.FixedTo(i).At != plan.NoReplica {
 			return nil
 		}
 	}

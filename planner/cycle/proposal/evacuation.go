@@ -166,7 +166,7 @@ func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool) *placement
 	holds := map[string]bool{} // groups, by name
 	for _, g := range s.Groups {
 		for _, i := range g.Members {
-			at := s.Firm(i).At
+			at := s.FixedTo(i).At
 			holds[g.Name] = holds[g.Name] || slices.Contains(unwell, at) && !works[at]
 		}
 	}

@@ -69,7 +69,7 @@ func Level(s *snapshot.Snapshot) *Proposed {
 	if s.Elected == nil {
 		return nil
 	}
-	if s.Ails() {
+	if s.UnwellOrCordoned() {
 		return &Proposed{Verdict: "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"}
 	}
 	if replica, down := down(s); down {
@@ -256,7 +256,7 @@ func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
 	if !s.Next.FreeReplicas {
 		return nil
 	}
-	found := s.Peoples()
+	found := s.HeldByPeople()
 	fewer := found < s.Next.Replicas && s.May(gate.FollowOut)
 	more := found > s.Next.Replicas && s.May(gate.FollowUp)
 	if !fewer && !more {
@@ -268,7 +268,7 @@ func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default
 // restart the others for replicas that come.
 func pinsBeyond(s *snapshot.Snapshot) *Proposed {
-	if s.Next.FreeReplicas || s.Next.Unmanaged || Stranded(s.Next, s.Replicas) {
+	if s.Next.FreeReplicas || s.Next.Unmanaged || DownWithClusters(s.Next, s.Replicas) {
 		return nil
 	}
 	byPlan := func(name string) bool { return !s.BySecret(name) }
@@ -296,8 +296,8 @@ func pinnedBeyond(s *snapshot.Snapshot, counts func(name string) bool) (replicas
 	return replicas, why
 }
 
-// Stranded reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
-func Stranded(p plan.Plan, v failover.Verdict) bool {
+// DownWithClusters reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
+func DownWithClusters(p plan.Plan, v failover.Verdict) bool {
 	off := slices.Clone(v.Down)
 	for _, s := range v.Sick {
 		off = append(off, s.Replica)

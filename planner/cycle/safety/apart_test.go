@@ -17,7 +17,7 @@ import (
 // TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot: one that takes long by nature makes no replica slower, and trips nothing.
 func TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot(t *testing.T) {
 	done := func(n uint64) harm.Work { return harm.Work{Reconciles: n, Seconds: 10 * float64(n)} }
-	c := &Watch{Draft: &outcome.Draft{In: input.Inputs{
+	c := &Breaker{Draft: &outcome.Draft{In: input.Inputs{
 		InForce:  &plan.Plan{Clusters: map[string]plan.Row{"moved": {Server: plan.ServerHash(sim.Server("moved"))}, "stays": {Server: plan.ServerHash(sim.Server("stays"))}}},
 		Observed: input.Observed{Work: map[int]input.ServerWork{0: {sim.Server("moved"): done(5), sim.Server("stays"): done(1)}}},
 	}}}

@@ -27,7 +27,7 @@ func TestNoPodsFiguresKeepTheHistoryFromBeingWritten(t *testing.T) {
 		}, map[harm.Portion]harm.Work{harm.PortionOf(0, "https://a"): {Reconciles: 1, Seconds: math.MaxFloat64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &Watch{Draft: &outcome.Draft{In: input.Inputs{Observed: input.Observed{Work: tc.work}}}}
+			c := &Breaker{Draft: &outcome.Draft{In: input.Inputs{Observed: input.Observed{Work: tc.work}}}}
 			began := c.signs(nil)
 			if diff := cmp.Diff(tc.want, began.Work); diff != "" {
 				t.Errorf("work (-want +got):\n%s", diff)

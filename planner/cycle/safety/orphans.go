@@ -14,9 +14,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// Bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
+// WaveOrphans are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
 // people's, what Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.
-func Bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
+func WaveOrphans(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
 	if len(v.Orphans) == 0 {
 		return nil
 	}

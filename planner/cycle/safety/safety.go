@@ -23,14 +23,14 @@ import (
 	"ballast/planner/sharding"
 )
 
-// Watch takes in what the pods say, and whether the last waves did harm.
-type Watch struct {
+// Breaker takes in what the pods say, and whether the last waves did harm.
+type Breaker struct {
 	*outcome.Draft
 	expectedOrphans []string // clusters without an owner, or soon to be, by no wave's doing
 }
 
 // Look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
-func (w *Watch) Look(g *ground.Ground) {
+func (w *Breaker) Look(g *ground.Ground) {
 	ledger.Ledger{Draft: w.Draft}.Count(g.Beside)
 	empty := w.byName()
 	w.judgeOwners(g, empty >= ownership.ManyByName)
@@ -76,7 +76,7 @@ func (w *Watch) Look(g *ground.Ground) {
 }
 
 // tellUnlisted says why nobody can tell a cluster without Applications from one without an owner.
-func (w *Watch) tellUnlisted() {
+func (w *Breaker) tellUnlisted() {
 	const unknown = "; a cluster of which none is listed counts as one that may have some"
 	for _, why := range w.In.Observed.Unlisted {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "ApplicationsUnseen", Message: why + unknown})
@@ -91,7 +91,7 @@ func (w *Watch) tellUnlisted() {
 
 // byName is how many Applications seem to have an empty dest_server for their cluster's name by two looks in a row, the lower number: a
 // wave, or a pod that has just started, may show as many at one of them.
-func (w *Watch) byName() int {
+func (w *Breaker) byName() int {
 	before := w.In.Memory.Changes.ByName
 	if len(w.In.Observed.Reported.Pods) == 0 {
 		return 0
@@ -103,7 +103,7 @@ func (w *Watch) byName() int {
 
 // judgeOwners says who has each cluster. Where many Applications have an empty dest_server, a cluster that has no others is none
 // without an owner: nobody can say who its owner is.
-func (w *Watch) judgeOwners(g *ground.Ground, manyEmpty bool) {
+func (w *Breaker) judgeOwners(g *ground.Ground, manyEmpty bool) {
 	if len(w.In.Observed.Reported.Pods) == 0 {
 		return // nothing was seen, and nothing is forgotten
 	}
@@ -145,7 +145,7 @@ func (w *Watch) judgeOwners(g *ground.Ground, manyEmpty bool) {
 // mostAstray are told by name: one restart of all controllers mends any number.
 const mostAstray = 10
 
-func (w *Watch) tellAstray() {
+func (w *Breaker) tellAstray() {
 	for i, a := range w.Out.Verdict.Astray {
 		if w.isImplicit(a.Cluster) {
 			w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: a.Cluster, Kind: "OwnerAstray", Message: fmt.Sprintf(
@@ -164,7 +164,7 @@ func (w *Watch) tellAstray() {
 	}
 }
 
-func (w *Watch) isImplicit(cluster string) bool {
+func (w *Breaker) isImplicit(cluster string) bool {
 	return slices.ContainsFunc(w.Out.Fleet.Clusters, func(cl discover.Cluster) bool { return cl.Implicit && cl.Shard.ID == cluster })
 }
 
@@ -199,7 +199,7 @@ func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name 
 	}
 }
 
-func (w *Watch) judgeReplicas(g *ground.Ground) {
+func (w *Breaker) judgeReplicas(g *ground.Ground) {
 	cordons, err := people.ParseCordons(w.In.Cordon)
 	if err != nil {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
@@ -237,7 +237,7 @@ func standingReplicas(p plan.Plan) int {
 }
 
 // judgeWaves stops everything after a wave that did harm, until a person takes the annotation away.
-func (w *Watch) judgeWaves(g *ground.Ground) {
+func (w *Breaker) judgeWaves(g *ground.Ground) {
 	m := &w.Out.Memory.Changes
 	w.expect(g)
 	if m.Trip != nil {
@@ -274,7 +274,7 @@ func Worse(trip, stands *harm.Trip) bool {
 
 // expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died
 // without having received any, whose failover must go on.
-func (w *Watch) expect(g *ground.Ground) {
+func (w *Breaker) expect(g *ground.Ground) {
 	m := &w.Out.Memory.Changes
 	received := map[int]bool{}
 	for _, replica := range m.Watch.Receivers {
@@ -314,9 +314,9 @@ func tripWhy(t *harm.Trip) string {
 
 // signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the
 // replica slower that it comes to, nor the one faster that it left.
-func (w *Watch) signs(apart []string) harm.Signs {
+func (w *Breaker) signs(apart []string) harm.Signs {
 	s := harm.Signs{Work: harm.Believable(w.work(apart)), Apart: apart}
-	s.Orphans = Bereft(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
+	s.Orphans = WaveOrphans(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
 	for _, p := range w.Out.Memory.Changes.Replicas.Dated(w.In.Observed.Pods, w.In.Now) {
 		if p.OOMKilled && !p.KilledAt.IsZero() {
 			s.Kills = append(s.Kills, harm.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
@@ -325,7 +325,7 @@ func (w *Watch) signs(apart []string) harm.Signs {
 	return s
 }
 
-func (w *Watch) work(without []string) map[harm.Portion]harm.Work {
+func (w *Breaker) work(without []string) map[harm.Portion]harm.Work {
 	moving, apart := map[string]bool{}, map[string]bool{}
 	for _, name := range without {
 		moving[name] = true
@@ -349,7 +349,7 @@ func (w *Watch) work(without []string) map[harm.Portion]harm.Work {
 }
 
 // unseenServers tells which servers are those of clusters whose Secret is not seen, by their rows.
-func (w *Watch) unseenServers(names []string) func(server string) bool {
+func (w *Breaker) unseenServers(names []string) func(server string) bool {
 	hashes := map[string]bool{}
 	for _, name := range names {
 		if w.In.InForce != nil && !standing.Has(w.Out.Fleet, name) {
@@ -372,7 +372,7 @@ func goesOn(wave plan.Rollout, after *plan.Rollout) bool {
 
 // Follow notes the waves that began and ended between two plans. One that has the plan say who has a cluster already brought nobody
 // anything, so that nothing is watched for behind it.
-func (w *Watch) Follow(before, after *plan.Rollout) {
+func (w *Breaker) Follow(before, after *plan.Rollout) {
 	m := &w.Out.Memory.Changes
 	if m.FollowsOwner() {
 		return

@@ -61,7 +61,7 @@ func ends(s *Snapshot, cause change.Cause) string {
 	case leavesTaken(s, cause) && s.Next.Rollout != nil && standing.Replicas(s.In.Workload) >= s.Next.Rollout.From.Replicas:
 		return "the replicas that were taken away are back"
 	case cause != change.Balance && cause != "":
-	case s.Ails():
+	case s.UnwellOrCordoned():
 		return "a replica is unwell or cordoned"
 	case s.In.Rollback != nil:
 		return "a person asked for an earlier plan"

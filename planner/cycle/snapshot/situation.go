@@ -43,7 +43,7 @@ func (s *Snapshot) Situation() gate.Situation {
 		_, planned := s.Next.Clusters[stamp.Name]
 		return !planned && !stamp.Immutable && !stamp.Unmanaged
 	})
-	now.Missing, now.Unsaid = readiness.Missing(s.Next, seen), readiness.Unsaid(seen)
+	now.Missing, now.OwnersUnknown = readiness.Missing(s.Next, seen), readiness.OwnersUnknown(seen)
 	now.EnvLacks = readiness.EnvLacks(s.Next, seen)
 	now.Fault = seen.Fault(s.Next)
 	now.Restart = s.Env().RestartWaits()

@@ -29,18 +29,18 @@ import (
 // before it decides. They change nothing of it: decide fills it in, in order, and the Next of what begins is its last change.
 type Snapshot struct {
 	*ground.Ground
-	Loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
-	Objects   []float64   // that their replicas keep; nil where no default metric says it
-	Verdict   ownership.Verdict
-	Replicas  failover.Verdict
-	Cordoned  []int
-	Own       map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; nil: see standing.OwnShards
-	Budget    change.Budget
-	Changes   memory.Changes
-	known     discover.Known
-	Done      bool   // what a person asked for holds, or was refused
-	TurnsBack string // why a rollout that has stopped every replica brings them back as they were
-	Unsaid    string // why nobody could tell whether a live rollout does well
+	Loads         []plan.Load // of fleet.Clusters; nil while the metrics say nothing
+	Objects       []float64   // that their replicas keep; nil where no default metric says it
+	Verdict       ownership.Verdict
+	Replicas      failover.Verdict
+	Cordoned      []int
+	Own           map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; see standing.OwnShards
+	Budget        change.Budget
+	Changes       memory.Changes
+	known         discover.Known
+	Done          bool   // what a person asked for holds, or was refused
+	TurnsBack     string // why a rollout that has stopped every replica brings them back as they were
+	OwnersUnknown string // why nobody could tell whether a live rollout does well
 
 	Ungrown map[int]string // replicas that may not grow now as they would have to, and why
 
@@ -84,7 +84,7 @@ func (s *Snapshot) Seen() observed.State {
 	seen := standing.Seen(s.Next.Clusters, s.Fleet, s.known, s.In.Workload)
 	seen.Pods, seen.OwnersKnown, seen.Owned = s.Changes.Replicas.Dated(s.In.Observed.Pods, s.In.Now), s.In.Observed.Reported.Asked, s.Verdict.Owned
 	let := safety.Excused(s.Fleet, s.Verdict, s.known, s.In.Now)
-	seen.Orphans = safety.Bereft(s.Fleet, s.Verdict, let)
+	seen.Orphans = safety.WaveOrphans(s.Fleet, s.Verdict, let)
 	if len(let) > 0 {
 		for i, stamp := range seen.Secrets {
 			seen.Secrets[i].Ownerless = let[stamp.Name]
@@ -115,8 +115,8 @@ func (s *Snapshot) unwell() map[int]bool {
 	return unwell
 }
 
-// Ails reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile nothing is levelled.
-func (s *Snapshot) Ails() bool {
+// UnwellOrCordoned reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile nothing is levelled.
+func (s *Snapshot) UnwellOrCordoned() bool {
 	longDown := s.LongDown()
 	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick failover.Sick) bool { return !longDown[sick.Replica] })
 }
@@ -170,7 +170,7 @@ func (s *Snapshot) Shut() []int {
 		shut = append(shut, s.Replica)
 	}
 	for _, p := range s.In.Observed.Pods {
-		if s.Unsaid != "" && !p.Answered {
+		if s.OwnersUnknown != "" && !p.Answered {
 			shut = append(shut, p.Replica)
 		}
 	}

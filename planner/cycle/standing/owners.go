@@ -23,7 +23,7 @@ func ControllerReplicas(w discover.Workload) int {
 	value := w.EnvReplicas
 	if w.EnvUnknown {
 		value = w.EnvSaid
-		if value == nil { // the pods say the rest: see Unsaid
+		if value == nil { // the pods say the rest: see UnknownOwner
 			return max(w.Replicas, 1)
 		}
 	}
@@ -172,10 +172,10 @@ func theOne(owners []int, below int) (owner int, said bool) {
 	return owner, said
 }
 
-// Unsaid is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD counts with
+// UnknownOwner is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD counts with
 // cannot be seen, nor what its reference says: no pod says that it has it, and its Secret names no replica below those that
 // run. One without Applications is nobody's. Empty: there is none.
-func Unsaid(in input.Inputs, fleet discover.Fleet) string {
+func UnknownOwner(in input.Inputs, fleet discover.Fleet) string {
 	if !in.Workload.EnvUnknown || in.Workload.EnvSaid != nil {
 		return ""
 	}

@@ -61,7 +61,7 @@ func placers(t *testing.T) []placer {
 			}
 			return p.Of
 		}
-		now = append(slices.Clone(now), slices.Repeat([]int{partition.Free}, len(in)-len(now))...)
+		now = append(slices.Clone(now), slices.Repeat([]int{plan.NoReplica}, len(in)-len(now))...)
 		a, err := sticky.Plan(constraint.Question{Items: in, Bounds: bounds(replicas), Now: now, Replicas: slices.Max(now) + 1}, shipped())
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ballast/planner/partition"
+	"ballast/planner/plan"
 )
 
 // Constraint is one rule of a clash. Pin has Item and Replica, Apart a Group, Closed a Replica, SameServer an Item,
@@ -81,7 +82,7 @@ func (s *Setting) nowhere(h *hall) error {
 		return nil
 	}
 	for i := range s.Items {
-		if s.Items[i].Replica == partition.Free && h.home(s, i) == partition.Free {
+		if s.Items[i].Replica == partition.Free && h.home(s, i) == plan.NoReplica {
 			return &Error{Set: append(h.closedSet(), h.limit())}
 		}
 	}
@@ -147,7 +148,7 @@ func (h *hall) home(s *Setting, i int) int {
 	if at := s.Stands(i); at < s.Most {
 		return at
 	}
-	return partition.Free
+	return plan.NoReplica
 }
 
 // manyNeighbours: a group of more that clashes by its size alone need not list who is beside whom.

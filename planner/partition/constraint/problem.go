@@ -7,6 +7,7 @@
 package constraint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -72,10 +73,10 @@ func (p Question) Check() (Setting, error) {
 	return s, nil
 }
 
-// Stands is an item's replica in the plan in force, partition.Free if it has none.
+// Stands is an item's replica in the plan in force, plan.NoReplica if it has none.
 func (p *Question) Stands(i int) int {
 	if p.Now == nil || p.Now[i] < 0 || p.Now[i] >= p.Replicas {
-		return partition.Free
+		return plan.NoReplica
 	}
 	return p.Now[i]
 }
@@ -104,6 +105,14 @@ func (s *Setting) reduce() {
 	s.Total /= unit
 	s.Capacity /= unit
 	s.Heaviest /= unit
+}
+
+// Lighter orders items by load, then by ID.
+func (s *Setting) Lighter(a, b int32) int {
+	if la, lb := s.Loads[a], s.Loads[b]; la != lb {
+		return cmp.Compare(la, lb)
+	}
+	return cmp.Or(cmp.Compare(s.Items[a].ID, s.Items[b].ID), cmp.Compare(a, b))
 }
 
 func gcd(a, b plan.Load) plan.Load {
@@ -154,22 +163,22 @@ func (g *Groups) Of(i int) []int32 {
 	return g.of[i]
 }
 
-// Taken counts which groups are on which replicas.
-type Taken map[uint64]int32
+// Occupancy counts which groups are on which replicas.
+type Occupancy map[uint64]int32
 
 func seatOf(group int32, replica int) uint64 { return uint64(group)<<32 | uint64(uint32(replica)) }
 
 // Add counts an item's groups n more times on a replica.
-func (t Taken) Add(groups []int32, replica int, n int32) {
+func (o Occupancy) Add(groups []int32, replica int, n int32) {
 	for _, g := range groups {
-		t[seatOf(g, replica)] += n
+		o[seatOf(g, replica)] += n
 	}
 }
 
 // Has reports whether one of the groups is on the replica already.
-func (t Taken) Has(groups []int32, replica int) bool {
+func (o Occupancy) Has(groups []int32, replica int) bool {
 	for _, g := range groups {
-		if t[seatOf(g, replica)] > 0 {
+		if o[seatOf(g, replica)] > 0 {
 			return true
 		}
 	}
@@ -177,9 +186,9 @@ func (t Taken) Has(groups []int32, replica int) bool {
 }
 
 // Twice reports whether the replica has one of the groups more than once.
-func (t Taken) Twice(groups []int32, replica int) bool {
+func (o Occupancy) Twice(groups []int32, replica int) bool {
 	for _, g := range groups {
-		if t[seatOf(g, replica)] > 1 {
+		if o[seatOf(g, replica)] > 1 {
 			return true
 		}
 	}

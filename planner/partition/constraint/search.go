@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ballast/planner/partition"
+	"ballast/planner/plan"
 )
 
 // searchSteps bounds one search for seats: a million are some ten milliseconds.
@@ -22,7 +23,7 @@ const (
 type round struct {
 	*hall
 	apart  []bool // by group: it counts
-	at     []int  // by place, partition.Free while it has none
+	at     []int  // by place, plan.NoReplica while it has none
 	seats  []int  // replicas that may receive, ascending
 	closed []int
 	steps  int
@@ -36,7 +37,7 @@ func (h *hall) solve(gone map[Constraint]bool) ([]int, verdict) {
 	}
 	var free []int
 	for k, at := range r.at {
-		if at == partition.Free {
+		if at == plan.NoReplica {
 			free = append(free, k)
 		} else if r.beside(k, at) {
 			return nil, clashes
@@ -84,7 +85,7 @@ func (r *round) inTurn(free []int) bool {
 		choices := r.choices(k)
 		if len(choices) == 0 {
 			for _, k := range free {
-				r.at[k] = partition.Free
+				r.at[k] = plan.NoReplica
 			}
 			return false
 		}
@@ -108,7 +109,7 @@ func (r *round) simply(free []int) bool {
 		at := slices.IndexFunc(r.seats, func(replica int) bool { return !r.beside(k, replica) })
 		if at < 0 {
 			for _, k := range free {
-				r.at[k] = partition.Free
+				r.at[k] = plan.NoReplica
 			}
 			return false
 		}
@@ -125,7 +126,7 @@ func (h *hall) round(gone map[Constraint]bool) *round {
 	for k, at := range h.pin {
 		r.at[k] = at
 		if at != partition.Free && gone[Constraint{Rule: partition.Pin, Item: h.ids[k], Replica: at}] {
-			r.at[k] = partition.Free
+			r.at[k] = plan.NoReplica
 		}
 	}
 	r.seats = slices.Clone(h.open)
@@ -149,7 +150,7 @@ func (h *hall) round(gone map[Constraint]bool) *round {
 func (r *round) crowded() bool {
 	size := make([]int, len(r.names))
 	for k := range r.items {
-		beyond := r.at[k] != partition.Free || r.mayStay(k)
+		beyond := r.at[k] != plan.NoReplica || r.mayStay(k)
 		for _, g := range r.groups[k] {
 			if !beyond {
 				size[g]++
@@ -228,7 +229,7 @@ func (r *round) short(g int32) bool {
 		return false
 	}
 	for k := range r.items {
-		if r.at[k] != partition.Free || !slices.Contains(r.groups[k], g) {
+		if r.at[k] != plan.NoReplica || !slices.Contains(r.groups[k], g) {
 			continue
 		}
 		if choices[k] = r.choices(k); !path(k, map[int]bool{}) {
@@ -271,7 +272,7 @@ func (r *round) seatAll(free []int) verdict {
 		case unknown:
 			out = unknown
 		}
-		if r.at[k] = partition.Free; r.steps < 0 {
+		if r.at[k] = plan.NoReplica; r.steps < 0 {
 			return unknown
 		}
 	}

@@ -3,8 +3,6 @@ package fresh
 import (
 	"slices"
 
-	"ballast/planner/partition"
-	"ballast/planner/partition/pack"
 	"ballast/planner/plan"
 )
 
@@ -29,18 +27,18 @@ func (s *state) construct(all []construction, steps int) (found bool) {
 	lower := s.c.Bounds.Fixed > 0 || slices.Max(s.load) > s.c.Capacity
 	for _, how := range all {
 		if lower {
-			found = s.multifit(how, steps) || found
+			found = how.multifit(s, steps) || found
 		} else {
-			found = s.without(how, steps) || found
+			found = how.without(s, steps) || found
 		}
 	}
 	return found
 }
 
 // without leaves out the highest replica, again and again while all that there is has room on the others.
-func (s *state) without(how construction, steps int) (found bool) {
+func (how construction) without(s *state, steps int) (found bool) {
 	for n := s.n - 1; n >= s.needed(); n-- {
-		t := s.fit(how, n, s.c.Capacity, &steps)
+		t := how.fit(s, n, s.c.Capacity, &steps)
 		if t == nil {
 			break
 		}
@@ -64,11 +62,11 @@ func (s *state) needed() int {
 }
 
 // multifit halves its way to the lowest load that a construction has room within (Coffman, Garey and Johnson).
-func (s *state) multifit(how construction, steps int) (found bool) {
+func (how construction) multifit(s *state, steps int) (found bool) {
 	high := slices.Max(s.load)
-	for low := max(pack.LeastMakespan(s.sorted(), s.n), slices.Max(s.fixed)); low < high && steps > 0; {
+	for low := s.least(); low < high && steps > 0; {
 		mid := low + (high-low)/2
-		t := s.fit(how, s.n, mid, &steps)
+		t := how.fit(s, s.n, mid, &steps)
 		if t == nil {
 			low = mid + 1
 			continue
@@ -79,17 +77,17 @@ func (s *state) multifit(how construction, steps int) (found bool) {
 }
 
 // fit deals all items out over so many replicas within a load, and keeps to every rule; nil: one fits nowhere, or the steps are spent.
-func (s *state) fit(how construction, n int, full plan.Load, steps *int) *state {
+func (how construction) fit(s *state, n int, full plan.Load, steps *int) *state {
 	if *steps -= n * len(s.order); *steps <= 0 {
 		return nil
 	}
 	t := &state{c: s.c, n: n, of: slices.Clone(s.of), order: s.order}
-	if s.taken != nil {
-		t.taken = map[uint64]int32{}
+	if s.occupied != nil {
+		t.occupied = map[uint64]int32{}
 	}
 	for i := range t.of {
 		if !s.stays(i) {
-			t.of[i] = partition.Free
+			t.of[i] = plan.NoReplica
 		}
 	}
 	t.count()
@@ -107,7 +105,7 @@ func (s *state) fit(how construction, n int, full plan.Load, steps *int) *state 
 			return nil
 		}
 		t.of[i] = best
-		t.add(int(i))
+		t.add(int(i), 1)
 	}
 	return newState(s.c, s.order, t.of, n)
 }
@@ -124,5 +122,5 @@ func (s *state) room(i int32, r int, full plan.Load) bool {
 	if s.memory != nil && s.memory[r]+s.c.Bytes[i] > s.c.Bounds.Memory {
 		return false
 	}
-	return s.taken == nil || !s.taken.Has(s.c.Groups.Of(int(i)), r)
+	return s.occupied == nil || !s.occupied.Has(s.c.Groups.Of(int(i)), r)
 }

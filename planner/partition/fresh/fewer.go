@@ -64,12 +64,15 @@ func (s *state) relieve(lpt plan.Load, steps int) {
 	}
 	low := s.least()
 	low = max(low, min(low+low/near, lpt))
-	best, bins := s.bins(), s.bins()
+	best, bins, places := s.bins(), s.bins(), make([]int, s.n)
+	for r := range places {
+		places[r] = r
+	}
 	for seed := uint64(1); seed <= ways && steps > 0; seed++ {
 		part := (steps + 1) / 2
 		got, left := pack.Lower(s.c.Loads, bins, low, part, seed)
 		steps -= max(part-left, 1)
-		if cmp.Or(cmp.Compare(max(pack.Makespan(got), low), max(pack.Makespan(best), low)), cmp.Compare(s.moved(got), s.moved(best))) < 0 {
+		if cmp.Or(cmp.Compare(max(pack.Makespan(got), low), max(pack.Makespan(best), low)), cmp.Compare(s.moved(got, places), s.moved(best, places))) < 0 {
 			best = got
 		}
 	}
@@ -79,11 +82,11 @@ func (s *state) relieve(lpt plan.Load, steps int) {
 // near is the part of a makespan that is not worth a move.
 const near = 100
 
-// moved is the load that is elsewhere than in the plan in force.
-func (s *state) moved(bins []pack.Bin) (sum plan.Load) {
-	for r, b := range bins {
+// moved is the load that is elsewhere than in the plan in force, with the bins on the replicas that places has for them.
+func (s *state) moved(bins []pack.Bin, places []int) (sum plan.Load) {
+	for k, b := range bins {
 		for _, i := range b.Items {
-			if s.c.Stands(int(i)) != r {
+			if s.c.Stands(int(i)) != places[k] {
 				sum += s.c.Loads[i]
 			}
 		}
@@ -94,7 +97,7 @@ func (s *state) moved(bins []pack.Bin) (sum plan.Load) {
 // free reports whether no rule ties items to others. Caps, groups and the memory would have to be looked at for each item of
 // each subset: they stay with what LPT or sticky found, and so do fleets of which a replica is closed.
 func (s *state) free() bool {
-	bounded := s.c.Bounds.MaxClusters > 0 || s.taken != nil || s.memory != nil
+	bounded := s.c.Bounds.MaxClusters > 0 || s.occupied != nil || s.memory != nil
 	return !bounded && !slices.Contains(s.c.Closed, true)
 }
 

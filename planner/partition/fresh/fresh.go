@@ -84,7 +84,7 @@ func stands(p *constraint.Question, replicas int) bool {
 	}
 	for i := range p.Items {
 		at, pin := p.Stands(i), p.Items[i].Replica
-		if at == partition.Free || pin != partition.Free && pin != at {
+		if at == plan.NoReplica || pin != partition.Free && pin != at {
 			return false
 		}
 	}
@@ -111,8 +111,8 @@ func begin(p constraint.Question, c *constraint.Setting, ranked []partition.Rank
 	// What stands on a closed replica stays there; everything else is new.
 	now := make([]int, len(p.Items))
 	for i := range now {
-		now[i] = partition.Free
-		if at := p.Stands(i); at != partition.Free && p.IsClosed(at) {
+		now[i] = plan.NoReplica
+		if at := p.Stands(i); at != plan.NoReplica && p.IsClosed(at) {
 			now[i] = at
 		}
 	}
@@ -132,7 +132,7 @@ func relabelled(p constraint.Question, out partition.Partition) partition.Partit
 	}
 	now := make(map[string]int, len(p.Items))
 	for i := range p.Items {
-		if at := p.Stands(i); at != partition.Free {
+		if at := p.Stands(i); at != plan.NoReplica {
 			now[p.Items[i].ID] = at
 		}
 	}

@@ -7,35 +7,41 @@ import (
 	"ballast/planner/plan"
 )
 
+// levelling exchanges items between replicas.
+type levelling struct {
+	*state
+	order  []int // the replicas that may give and receive, the least loaded first
+	down   bool  // to lower the makespan, else to raise the least loaded
+	done   []bool
+	budget int
+}
+
 // level exchanges items between replicas: first to lower the makespan, then to raise the least loaded.
 func (s *state) level() {
 	if s.n < 2 {
 		return
 	}
-	order := s.ranked()
-	done := make([]bool, s.n)
-	budget := s.effort()
-	for _, down := range []bool{true, false} {
-		clear(done)
-		for budget > 0 {
-			at := s.extreme(order, done, down)
-			if at < 0 {
-				break
-			}
-			r := order[at]
-			if other := s.improve(r, order, down, &budget); other >= 0 {
-				s.reorder(order, at, other)
-			} else {
-				done[r] = true
-				if down && len(s.member[r]) > 1 {
-					break // the makespan is what it is
-				}
-				if !down {
-					break
-				}
-			}
-			budget -= s.n
+	l := levelling{state: s, done: make([]bool, s.n), budget: s.effort()}
+	l.rank()
+	for _, l.down = range []bool{true, false} {
+		l.run()
+	}
+}
+
+func (s *levelling) run() {
+	clear(s.done)
+	for s.budget > 0 {
+		at := s.extreme()
+		if at < 0 {
+			return
 		}
+		r := s.order[at]
+		if other := s.improve(r); other >= 0 {
+			s.reorder(at, other)
+		} else if s.done[r] = true; !s.down || len(s.member[r]) > 1 {
+			return // the makespan is what it is
+		}
+		s.budget -= s.n
 	}
 }
 
@@ -47,26 +53,23 @@ func (s *state) effort() int {
 
 const largeEffort = 25_000
 
-// ranked are the replicas that may give and receive, the least loaded first.
-func (s *state) ranked() []int {
-	var order []int
+func (s *levelling) rank() {
 	for r := range s.n {
 		if !s.c.IsClosed(r) {
-			order = append(order, r)
+			s.order = append(s.order, r)
 		}
 	}
-	slices.SortFunc(order, s.byLoad)
-	return order
+	slices.SortFunc(s.order, s.byLoad)
 }
 
-func (s *state) byLoad(a, b int) int {
+func (s *levelling) byLoad(a, b int) int {
 	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
 }
 
 // reorder has the replicas of two places where they belong by now, whose loads came nearer to each other: the others between them keep
 // their order.
-func (s *state) reorder(order []int, a, b int) {
-	low, high := min(a, b), max(a, b)
+func (s *levelling) reorder(a, b int) {
+	order, low, high := s.order, min(a, b), max(a, b)
 	r, between := order[low], order[low+1:high]
 	at, _ := slices.BinarySearchFunc(between, r, s.byLoad)
 	copy(order[low:], between[:at])
@@ -78,12 +81,12 @@ func (s *state) reorder(order []int, a, b int) {
 }
 
 // extreme is the place of the most loaded replica that is not done, or of the least loaded.
-func (s *state) extreme(order []int, done []bool, down bool) int {
-	for at := range order {
-		if down {
-			at = len(order) - 1 - at
+func (s *levelling) extreme() int {
+	for at := range s.order {
+		if s.down {
+			at = len(s.order) - 1 - at
 		}
-		if !done[order[at]] {
+		if !s.done[s.order[at]] {
 			return at
 		}
 	}
@@ -94,20 +97,20 @@ func (s *state) extreme(order []int, done []bool, down bool) int {
 const partners = 24
 
 // improve exchanges items of r with the replica that differs most from it, else with the next. It answers the place of that one; -1: none.
-func (s *state) improve(r int, order []int, down bool, budget *int) int {
-	for at := range min(partners, len(order)) {
-		if !down {
-			at = len(order) - 1 - at
+func (s *levelling) improve(r int) int {
+	for at := range min(partners, len(s.order)) {
+		if !s.down {
+			at = len(s.order) - 1 - at
 		}
-		other := order[at]
+		other := s.order[at]
 		high, low := r, other
-		if !down {
+		if !s.down {
 			high, low = other, r
 		}
 		if high == low || s.load[high]-s.load[low] < 2 {
 			continue
 		}
-		*budget -= len(s.member[high]) + len(s.member[low])
+		s.budget -= len(s.member[high]) + len(s.member[low])
 		if s.exchange(high, low) {
 			return at
 		}
@@ -116,7 +119,7 @@ func (s *state) improve(r int, order []int, down bool, budget *int) int {
 }
 
 // exchange finds the one item of high and the one or none of low whose difference brings both nearest to each other.
-func (s *state) exchange(high, low int) bool {
+func (s *levelling) exchange(high, low int) bool {
 	gap := s.load[high] - s.load[low]
 	best, give, take := gap, int32(-1), int32(-1)
 	theirs, loads := s.member[low], s.c.Loads
@@ -155,7 +158,7 @@ func off(d, gap plan.Load) plan.Load {
 }
 
 // may reports whether the rules let a go to low and b to high.
-func (s *state) may(a, b int32, high, low int) bool {
+func (s *levelling) may(a, b int32, high, low int) bool {
 	if most := s.c.Bounds.MaxClusters; most > 0 {
 		more := s.c.Items[a].Clusters
 		if b >= 0 {
@@ -168,7 +171,7 @@ func (s *state) may(a, b int32, high, low int) bool {
 	if s.memory != nil && !s.holds(a, b, high, low) {
 		return false
 	}
-	if s.taken == nil {
+	if s.occupied == nil {
 		return true
 	}
 	ga := s.c.Groups.Of(int(a))
@@ -176,16 +179,16 @@ func (s *state) may(a, b int32, high, low int) bool {
 	if b >= 0 {
 		gb = s.c.Groups.Of(int(b))
 	}
-	s.taken.Add(ga, high, -1)
-	s.taken.Add(gb, low, -1)
-	ok := !s.taken.Has(ga, low) && !s.taken.Has(gb, high)
-	s.taken.Add(ga, high, 1)
-	s.taken.Add(gb, low, 1)
+	s.occupied.Add(ga, high, -1)
+	s.occupied.Add(gb, low, -1)
+	ok := !s.occupied.Has(ga, low) && !s.occupied.Has(gb, high)
+	s.occupied.Add(ga, high, 1)
+	s.occupied.Add(gb, low, 1)
 	return ok
 }
 
 // holds reports whether either replica would have no more memory in use than it may, or less than it has now.
-func (s *state) holds(a, b int32, high, low int) bool {
+func (s *levelling) holds(a, b int32, high, low int) bool {
 	more := s.c.Bytes[a]
 	if b >= 0 {
 		more -= s.c.Bytes[b]
@@ -197,21 +200,11 @@ func (s *state) holds(a, b int32, high, low int) bool {
 // shift brings an item to another replica.
 func (s *state) shift(i int32, to int) {
 	from := s.of[i]
-	at, _ := slices.BinarySearchFunc(s.member[from], i, s.lighter)
+	at, _ := slices.BinarySearchFunc(s.member[from], i, s.c.Lighter)
 	s.member[from] = slices.Delete(s.member[from], at, at+1)
-	at, _ = slices.BinarySearchFunc(s.member[to], i, s.lighter)
+	at, _ = slices.BinarySearchFunc(s.member[to], i, s.c.Lighter)
 	s.member[to] = slices.Insert(s.member[to], at, i)
-	s.load[from] -= s.c.Loads[i]
-	s.load[to] += s.c.Loads[i]
-	s.cluster[from] -= s.c.Items[i].Clusters
-	s.cluster[to] += s.c.Items[i].Clusters
-	if s.memory != nil {
-		s.memory[from] -= s.c.Bytes[i]
-		s.memory[to] += s.c.Bytes[i]
-	}
-	if s.taken != nil {
-		s.taken.Add(s.c.Groups.Of(int(i)), from, -1)
-		s.taken.Add(s.c.Groups.Of(int(i)), to, 1)
-	}
+	s.add(int(i), -1)
 	s.of[i] = to
+	s.add(int(i), 1)
 }

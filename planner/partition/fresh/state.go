@@ -1,7 +1,6 @@
 package fresh
 
 import (
-	"cmp"
 	"slices"
 
 	"ballast/planner/partition"
@@ -11,22 +10,22 @@ import (
 
 // state is a partition in the making. Member are the free items of each replica, the lightest first.
 type state struct {
-	c       *constraint.Setting
-	order   []int32 // all items, the lightest first
-	n       int
-	of      []int
-	load    []plan.Load
-	cluster []int
-	fixed   []plan.Load // of fixed items
-	member  [][]int32
-	taken   constraint.Taken
-	memory  []plan.Bytes // by replica; nil: it bounds nothing
+	c        *constraint.Setting
+	order    []int32 // all items, the lightest first
+	n        int
+	of       []int
+	load     []plan.Load
+	cluster  []int
+	fixed    []plan.Load // of fixed items
+	member   [][]int32
+	occupied constraint.Occupancy
+	memory   []plan.Bytes // by replica; nil: it bounds nothing
 }
 
 func newState(c *constraint.Setting, order []int32, of []int, replicas int) *state {
 	s := &state{c: c, n: replicas, of: slices.Clone(of), order: order}
 	if c.Groups.Any() {
-		s.taken = constraint.Taken{}
+		s.occupied = constraint.Occupancy{}
 	}
 	s.count()
 	return s
@@ -57,10 +56,10 @@ func (s *state) count() {
 	}
 	units := make([]int, s.n)
 	for i, r := range s.of {
-		if r == partition.Free {
+		if r == plan.NoReplica {
 			continue
 		}
-		s.add(i)
+		s.add(i, 1)
 		if s.stays(i) {
 			s.fixed[r] += s.c.Loads[i]
 		} else {
@@ -70,16 +69,16 @@ func (s *state) count() {
 	s.list(units)
 }
 
-// add counts an item on its replica.
-func (s *state) add(i int) {
+// add counts an item on its replica, or no longer with the sign -1.
+func (s *state) add(i, sign int) {
 	r := s.of[i]
-	s.load[r] += s.c.Loads[i]
-	s.cluster[r] += s.c.Items[i].Clusters
+	s.load[r] += plan.Load(sign) * s.c.Loads[i]
+	s.cluster[r] += sign * s.c.Items[i].Clusters
 	if s.memory != nil {
-		s.memory[r] += s.c.Bytes[i]
+		s.memory[r] += plan.Bytes(sign) * s.c.Bytes[i]
 	}
-	if s.taken != nil {
-		s.taken.Add(s.c.Groups.Of(i), r, 1)
+	if s.occupied != nil {
+		s.occupied.Add(s.c.Groups.Of(i), r, int32(sign))
 	}
 }
 
@@ -95,7 +94,7 @@ func (s *state) list(units []int) {
 	}
 	all := at == len(s.order)
 	for _, i := range s.order {
-		if r := s.of[i]; all || r != partition.Free && !s.stays(int(i)) {
+		if r := s.of[i]; all || r != plan.NoReplica && !s.stays(int(i)) {
 			backing[ends[r]] = i
 			ends[r]++
 		}
@@ -105,11 +104,4 @@ func (s *state) list(units []int) {
 // stays: fixed items, and what a closed replica keeps.
 func (s *state) stays(i int) bool {
 	return s.c.Items[i].Replica != partition.Free || s.c.IsClosed(s.of[i])
-}
-
-func (s *state) lighter(a, b int32) int {
-	if la, lb := s.c.Loads[a], s.c.Loads[b]; la != lb {
-		return cmp.Compare(la, lb)
-	}
-	return cmp.Compare(s.c.Items[a].ID, s.c.Items[b].ID)
 }

@@ -40,7 +40,7 @@ func Without(p constraint.Question, o Options) (out partition.Partition, found b
 	for seed := uint64(1); seed <= tried && o.Steps > 0; seed++ {
 		got, left := pack.Empty(c.Loads, bins, c.Capacity, (o.Steps+1)/2, seed)
 		o.Steps -= max((o.Steps+1)/2-left, 1)
-		if got != nil && (best == nil || s.away(places, got) < s.away(places, best)) {
+		if got != nil && (best == nil || s.moved(got, places) < s.moved(best, places)) {
 			best = got
 		}
 	}
@@ -85,18 +85,6 @@ func mayHold(loads []plan.Load, bins []pack.Bin, full plan.Load) bool {
 	}
 	slices.SortFunc(free, func(a, b plan.Load) int { return cmp.Compare(b, a) })
 	return len(free) == 0 || free[0] <= full && pack.LeastReplicas(free, full) < len(bins)
-}
-
-// away is the load that is elsewhere than in the plan in force.
-func (s *state) away(places []int, bins []pack.Bin) (sum plan.Load) {
-	for k, b := range bins {
-		for _, i := range b.Items {
-			if s.c.Stands(int(i)) != places[k] {
-				sum += s.c.Loads[i]
-			}
-		}
-	}
-	return sum
 }
 
 // anewWithout is a plan made anew, if it has no more replicas.

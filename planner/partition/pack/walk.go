@@ -55,7 +55,7 @@ func (w *walk) settle(hot int) bool {
 			from = w.random.IntN(n)
 		}
 		if to != from && to != hot {
-			w.deal(&w.bins[to], &w.bins[from], from == hot)
+			w.redistribute(&w.bins[to], &w.bins[from], from == hot)
 		}
 	}
 	return true
@@ -64,8 +64,8 @@ func (w *walk) settle(hot int) bool {
 // away is in how many turns for each item a bin takes less than it could.
 const away = 4
 
-// deal has two bins deal some items anew, so that the one carries as much as it may. Only the hot one may carry more.
-func (w *walk) deal(to, from *Bin, hot bool) {
+// redistribute deals some items of two bins out anew, so that the one carries as much as it may. Only the hot one may carry more.
+func (w *walk) redistribute(to, from *Bin, hot bool) {
 	a := w.draw(to, max(dealt/2, dealt-len(from.Items)))
 	b := w.draw(from, dealt-len(a))
 	w.drawn = append(append(w.drawn[:0], a...), b...)

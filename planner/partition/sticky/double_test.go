@@ -23,7 +23,7 @@ func TestAFleetWhoseEveryLoadDoublesNeedsTwiceTheReplicas(t *testing.T) {
 		for i := range rapid.IntRange(60, 200).Draw(t, "items") {
 			load := plan.Load(rapid.Int64Range(50, 500).Draw(t, "load"))
 			p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%03d", i), Clusters: 1, Replica: partition.Free, Load: load})
-			p.Now = append(p.Now, partition.Free)
+			p.Now = append(p.Now, plan.NoReplica)
 			total, heaviest = total+load, max(heaviest, load)
 		}
 		before, err := sticky.Plan(p, sticky.Options{})

@@ -17,14 +17,14 @@ func (s filling) fill() {
 		return
 	}
 	even := s.Even()
-	defer func() { s.Sake = draft.Nowhere }()
-	for r := s.neediest(even); r != draft.Nowhere; r = s.neediest(even) {
+	defer func() { s.Sake = plan.NoReplica }()
+	for r := s.neediest(even); r != plan.NoReplica; r = s.neediest(even) {
 		s.Sake = r
 		i := s.spare(r, even)
-		if i == draft.Nowhere {
+		if i == plan.NoReplica {
 			return
 		}
-		for ; i != draft.Nowhere; i = s.spare(r, even) {
+		for ; i != plan.NoReplica; i = s.spare(r, even) {
 			if s.Steps < 0 || s.Options.MaxMoves > 0 && s.Moves >= s.Options.MaxMoves {
 				s.Cut = true
 				return
@@ -37,11 +37,11 @@ func (s filling) fill() {
 
 // neediest is the least loaded replica that has less than half of an even share, and for which something may be done.
 func (s filling) neediest(even plan.Load) int {
-	best := draft.Nowhere
+	best := plan.NoReplica
 	for _, r := range s.Receiving() {
 		r := int(r)
 		needs := s.Load[r] < even/2 && !s.Patient(r)
-		if needs && (best == draft.Nowhere || s.Less(r, best)) {
+		if needs && (best == plan.NoReplica || s.Compare(r, best) < 0) {
 			best = r
 		}
 	}
@@ -57,12 +57,7 @@ func (s filling) spare(to int, even plan.Load) int {
 			donors = append(donors, d)
 		}
 	}
-	slices.SortFunc(donors, func(a, b int) int {
-		if s.Less(b, a) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(donors, func(a, b int) int { return s.Compare(b, a) })
 	for _, d := range donors {
 		all := s.Members(d)
 		most := min(even-s.Load[to], s.Load[d]-even/2, s.Load[d]-s.Load[to]-1)
@@ -72,7 +67,7 @@ func (s filling) spare(to int, even plan.Load) int {
 			}
 		}
 	}
-	return draft.Nowhere
+	return plan.NoReplica
 }
 
 // draining takes the highest replica out of use.

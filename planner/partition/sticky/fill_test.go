@@ -61,7 +61,7 @@ func TestAPatientReplicaWaits(t *testing.T) {
 			return
 		}
 		for _, m := range a.Moves {
-			if m.Sake != partition.Free && o.Patient(m.Sake) {
+			if m.Sake != plan.NoReplica && o.Patient(m.Sake) {
 				t.Errorf("%+v, and that replica waits", m)
 			}
 		}
@@ -77,7 +77,7 @@ func TestAMoveSaysForWhoseSakeItIs(t *testing.T) {
 			return
 		}
 		for _, m := range a.Moves {
-			named := m.Sake != partition.Free
+			named := m.Sake != plan.NoReplica
 			if want := slices.Contains([]draft.Why{draft.Overload, draft.MadeRoom, draft.Filled}, m.Why); named != want {
 				t.Errorf("%+v: a replica is named: %v, want %v", m, named, want)
 			}

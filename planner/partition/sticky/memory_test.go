@@ -48,7 +48,7 @@ func TestWhatMemoryAsksFor(t *testing.T) {
 		"nobody knows how much there is": {problem: fleetOf(2, 0, on(0, 10, 40*gib), on(0, 10, 50*gib), on(1, 10, gib))},
 		"the one that takes the least of those that are enough": {
 			problem: fleetOf(2, 10*gib, on(0, 10, 6*gib), on(0, 10, 3*gib), on(0, 10, 5*gib), on(1, 10, gib)),
-			want:    []sticky.Move{{Item: 2, ID: "c2", From: 0, To: 1, Load: 10, Why: draft.Starved, Sake: partition.Free}}},
+			want:    []sticky.Move{{Item: 2, ID: "c2", From: 0, To: 1, Load: 10, Why: draft.Starved, Sake: plan.NoReplica}}},
 		"above high it pays like overload": {
 			problem: fleetOf(2, 100*gib, on(0, 10, 60*gib), on(0, 10, 37*gib), on(1, 10, gib)),
 			want:    []sticky.Move{{Item: 1, ID: "c1", From: 0, To: 1, Load: 10, Why: draft.Overload, Sake: 0}}},
@@ -60,18 +60,18 @@ func TestWhatMemoryAsksFor(t *testing.T) {
 			lost:    []partition.Lost{{What: partition.Memory, To: partition.Undivided, Item: "c0", Replica: 0}}},
 		"it has a replica of its own": {
 			problem: fixed(fleetOf(2, 10*gib, on(0, 10, 11*gib), on(0, 10, gib), on(1, 10, gib)), 2),
-			want:    []sticky.Move{{Item: 1, ID: "c1", From: 0, To: 1, Load: 10, Why: draft.Starved, Sake: partition.Free}},
+			want:    []sticky.Move{{Item: 1, ID: "c1", From: 0, To: 1, Load: 10, Why: draft.Starved, Sake: plan.NoReplica}},
 			lost:    []partition.Lost{{What: partition.Memory, To: partition.Undivided, Item: "c0", Replica: 0}}},
 		"more than all have": {
 			problem: fixed(fleetOf(2, 10*gib, on(0, 10, 9*gib), on(0, 10, 8*gib), on(1, 10, 9*gib)), 2),
 			lost:    []partition.Lost{{What: partition.Memory, To: partition.FixedReplicas, Item: "c1", Replica: 0}}},
 		"one replica more": {
 			problem: fleetOf(2, 10*gib, on(0, 10, 9*gib), on(0, 10, 8*gib), on(1, 10, 9*gib)),
-			want:    []sticky.Move{{Item: 1, ID: "c1", From: 0, To: 2, Load: 10, Why: draft.Starved, Sake: partition.Free}}},
+			want:    []sticky.Move{{Item: 1, ID: "c1", From: 0, To: 2, Load: 10, Why: draft.Starved, Sake: plan.NoReplica}}},
 		"only all together": { // 7 and 3, 6 and 4
 			problem: fixed(fleetOf(2, 10*gib, on(0, 10, 7*gib), on(0, 10, 4*gib), on(1, 10, 6*gib), on(1, 10, 3*gib)), 2),
-			want: []sticky.Move{{Item: 1, ID: "c1", From: 0, To: 1, Load: 10, Why: draft.Starved, Sake: partition.Free},
-				{Item: 3, ID: "c3", From: 1, To: 0, Load: 10, Why: draft.MadeRoom, Sake: partition.Free}}},
+			want: []sticky.Move{{Item: 1, ID: "c1", From: 0, To: 1, Load: 10, Why: draft.Starved, Sake: plan.NoReplica},
+				{Item: 3, ID: "c3", From: 1, To: 0, Load: 10, Why: draft.MadeRoom, Sake: plan.NoReplica}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := sticky.Plan(test.problem, sticky.Options{})

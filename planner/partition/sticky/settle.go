@@ -2,6 +2,7 @@ package sticky
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"ballast/planner/partition/constraint"
@@ -50,7 +51,7 @@ func (s settling) driveApart() (homeless []int32) {
 	for r := range s.N {
 		for _, i := range slices.Clone(s.Members(r)) {
 			if s.Twice(int(i), r) {
-				s.Shift(int(i), draft.Nowhere, draft.Apart)
+				s.Shift(int(i), plan.NoReplica, draft.Apart)
 				homeless = append(homeless, i)
 			}
 		}
@@ -65,7 +66,7 @@ func (s settling) uncap() {
 		again = false
 		for r := range s.N {
 			for _, i := range s.above(r, most) {
-				if to := s.room(int(i), r); to != draft.Nowhere && s.Clusters[r] > most {
+				if to := s.room(int(i), r); to != plan.NoReplica && s.Clusters[r] > most {
 					again = true
 					s.Shift(int(i), to, draft.Capped)
 				}
@@ -85,12 +86,12 @@ func (s settling) above(r, most int) []int32 {
 // room is a replica whose cap leaves room for an item of r, another one if none does.
 func (s settling) room(i, r int) int {
 	for _, limit := range []draft.Line{s.High, s.Full, s.Most()} {
-		if to := s.Least(i, r, limit); to != draft.Nowhere {
+		if to := s.Least(i, r, limit); to != plan.NoReplica {
 			return to
 		}
 	}
 	if s.Units[r] < 2 || s.Setting.Items[i].Clusters > s.Setting.Bounds.MaxClusters {
-		return draft.Nowhere
+		return plan.NoReplica
 	}
 	return s.Another()
 }
@@ -99,7 +100,7 @@ func (s settling) room(i, r int) int {
 func (s settling) place(homeless []int32) bool {
 	for _, i := range homeless {
 		to := s.somewhere(int(i))
-		if to == draft.Nowhere {
+		if to == plan.NoReplica {
 			return false
 		}
 		s.Shift(int(i), to, s.Why[i].Why)
@@ -109,11 +110,11 @@ func (s settling) place(homeless []int32) bool {
 
 // somewhere is a replica for an item that has none: the first of these that there is.
 func (s settling) somewhere(i int) int {
-	if r := s.Least(i, draft.Nowhere, s.High); r != draft.Nowhere {
+	if r := s.Least(i, plan.NoReplica, s.High); r != plan.NoReplica {
 		return r
 	}
 	s.Reopen()
-	if r := s.Least(i, draft.Nowhere, s.High); r != draft.Nowhere {
+	if r := s.Least(i, plan.NoReplica, s.High); r != plan.NoReplica {
 		return r
 	}
 	for s.N < s.Setting.Most {
@@ -123,7 +124,7 @@ func (s settling) somewhere(i int) int {
 			return r
 		}
 	}
-	if r := s.Least(i, draft.Nowhere, s.Most()); r != draft.Nowhere {
+	if r := s.Least(i, plan.NoReplica, s.Most()); r != plan.NoReplica {
 		return r
 	}
 	if s.Memory != nil {
@@ -134,9 +135,9 @@ func (s settling) somewhere(i int) int {
 
 // uncapped is the least loaded replica that the groups leave, with so much memory free: the cap gives way.
 func (s settling) uncapped(i int, memory plan.Bytes) int {
-	best := draft.Nowhere
+	best := plan.NoReplica
 	for _, r := range s.Receiving() {
-		if r := int(r); s.Apart(i, r) && s.Holds(i, r, memory) && (best == draft.Nowhere || s.Less(r, best)) {
+		if r := int(r); s.Apart(i, r) && s.Holds(i, r, memory) && (best == plan.NoReplica || s.Compare(r, best) < 0) {
 			best = r
 		}
 	}
@@ -146,12 +147,13 @@ func (s settling) uncapped(i int, memory plan.Bytes) int {
 // seatAll gives up what place began: every item of a group has the seat that was found when the problem was checked,
 // then the others are placed.
 func (s settling) seatAll(homeless []int32) {
-	for _, i := range s.seated() {
-		if s.Of[i] != draft.Nowhere {
-			s.Shift(i, draft.Nowhere, s.Why[int32(i)].Why)
+	seated := slices.Sorted(maps.Keys(s.Setting.Seats))
+	for _, i := range seated {
+		if s.Of[i] != plan.NoReplica {
+			s.Shift(i, plan.NoReplica, s.Why[int32(i)].Why)
 		}
 	}
-	for _, i := range s.seated() {
+	for _, i := range seated {
 		for s.N <= s.Setting.Seats[i] {
 			s.Open()
 		}
@@ -162,32 +164,22 @@ func (s settling) seatAll(homeless []int32) {
 		s.Shift(i, s.Setting.Seats[i], why)
 	}
 	for _, i := range homeless {
-		if s.Of[i] == draft.Nowhere {
+		if s.Of[i] == plan.NoReplica {
 			s.Shift(int(i), s.somewhere(int(i)), s.Why[i].Why)
 		}
 	}
 }
 
-func (s settling) seated() []int {
-	var items []int
-	for i := range s.Of {
-		if _, is := s.Setting.Seats[i]; is {
-			items = append(items, i)
-		}
-	}
-	return items
-}
-
 // tightest is a replica for an item that no other takes within the rules: the cap gives way before the memory does, which then
 // is exceeded by as little as can be.
 func (s settling) tightest(i int) int {
-	if to := s.uncapped(i, s.Full.Memory); to != draft.Nowhere {
+	if to := s.uncapped(i, s.Full.Memory); to != plan.NoReplica {
 		return to
 	}
-	best := draft.Nowhere
+	best := plan.NoReplica
 	for _, r := range s.Receiving() {
 		r := int(r)
-		if s.Apart(i, r) && (best == draft.Nowhere || s.Memory[r] < s.Memory[best] || s.Memory[r] == s.Memory[best] && s.Less(r, best)) {
+		if s.Apart(i, r) && (best == plan.NoReplica || s.Memory[r] < s.Memory[best] || s.Memory[r] == s.Memory[best] && s.Compare(r, best) < 0) {
 			best = r
 		}
 	}

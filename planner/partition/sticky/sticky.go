@@ -35,8 +35,8 @@ import (
 // Options are what a caller may set.
 type Options = draft.Options
 
-// Move is an item's way to another replica. From is partition.Free for one that arrived. Sake is the replica that it
-// relieves or fills, partition.Free where a rule wants it.
+// Move is an item's way to another replica. From is plan.NoReplica for one that arrived. Sake is the replica that it
+// relieves or fills, plan.NoReplica where a rule wants it.
 type Move struct {
 	Item     int
 	ID       string
@@ -47,7 +47,7 @@ type Move struct {
 }
 
 // Must reports whether a rule wants the move, whatever it costs.
-func (m Move) Must() bool { return m.Sake == partition.Free && m.Why != draft.Drained }
+func (m Move) Must() bool { return m.Sake == plan.NoReplica && m.Why != draft.Drained }
 
 // Answer is the partition, and what it takes: Moves by ID, arrivals among them. Cut says that MaxMoves or the budget
 // left something for the next call. Over are replicas above High, of two items or more, that nothing relieves.

@@ -51,9 +51,9 @@ func weight(text []byte) int64 {
 	return sum
 }
 
-// Allowance is what one query's answer may take. A large one waits for its turn, so that there is one at a time.
+// Allowance is what one query's answer may take. A large one waits for the slot, so that there is one at a time.
 type Allowance struct {
-	turn     Turn
+	slot     Semaphore
 	used     int64
 	mine     bool
 	answered bool
@@ -70,7 +70,7 @@ func (a *Allowance) take(ctx context.Context, more int64) error {
 	case a.mine || a.used <= smallAnswer:
 		return nil
 	}
-	err := a.turn.take(ctx)
+	err := a.slot.acquire(ctx)
 	a.mine = err == nil
 	return err
 }
@@ -78,13 +78,13 @@ func (a *Allowance) take(ctx context.Context, more int64) error {
 // Release is called when nothing is left of the answer but what was read of it.
 func (a *Allowance) Release() {
 	if a.mine {
-		a.turn.giveBack()
+		a.slot.release()
 	}
-	*a = Allowance{turn: a.turn}
+	*a = Allowance{slot: a.slot}
 }
 
-// NewAllowance is that of a query whose large answer takes this turn.
-func NewAllowance(turn Turn) *Allowance { return &Allowance{turn: turn} }
+// NewAllowance is that of a query whose large answer takes this slot.
+func NewAllowance(slot Semaphore) *Allowance { return &Allowance{slot: slot} }
 
 // NewClient is the client of one query, whose answer is read within its allowance.
 func NewClient(client promapi.Client, http *http.Client, a *Allowance) promapi.Client {

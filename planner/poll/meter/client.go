@@ -21,7 +21,7 @@ func NewHTTPClient(c config.HTTPClientConfig) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Transport = heads{client.Transport, NewTurn()}
+	client.Transport = heads{client.Transport, NewSemaphore()}
 	if oauth != nil {
 		tokens, err := newTokens(*oauth)
 		if err != nil {

@@ -423,7 +423,7 @@ func TestNothingOfAnotherProtocolIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, body, err := meter.NewClient(nil, asks, meter.NewAllowance(meter.NewTurn())).Do(t.Context(), request)
+			_, body, err := meter.NewClient(nil, asks, meter.NewAllowance(meter.NewSemaphore())).Do(t.Context(), request)
 			if err == nil || strings.Contains(err.Error(), "CANARY") || len(body) > 0 {
 				t.Errorf("of a query: %v, %q", err, body)
 			}

@@ -82,7 +82,7 @@ func (a Answers) Risk(names []string, from, to int) string {
 		}
 		return a.Seen.Mute(to)
 	case !a.Seen.OwnersKnown:
-		return observed.Unsaid
+		return observed.OwnersUnknown
 	case a.Options.Insists:
 		return ""
 	}
@@ -241,7 +241,7 @@ func (a Answers) Disagreement() string {
 	if why := a.Blind(); why != "" {
 		return why
 	}
-	if behind := basis.Laggards(a.View, a.Seen); len(behind) > 0 {
+	if behind := basis.Unassigned(a.View, a.Seen); len(behind) > 0 {
 		return basis.WaitsFor(behind, nil, false)
 	}
 	limit := a.Seen.Workload.Count().Reach(a.Plan.Target.Kind)

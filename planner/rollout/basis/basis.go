@@ -128,7 +128,7 @@ func (g *Basis) Blind() string {
 	case g.Unseen():
 		return "most of the plan's Secrets are not seen"
 	case !g.Seen.OwnersKnown:
-		return observed.Unsaid
+		return observed.OwnersUnknown
 	}
 	return ""
 }
@@ -166,8 +166,8 @@ func (g *Basis) Disputed(name string) bool {
 	return g.disputes[name]
 }
 
-// Laggards are the managed Secrets that do not carry their replica yet, by name.
-func Laggards(v *plan.View, seen observed.State) []string {
+// Unassigned are the managed Secrets that do not carry their replica yet, by name.
+func Unassigned(v *plan.View, seen observed.State) []string {
 	var names []string
 	for _, s := range seen.Secrets {
 		if replica, _, ok := v.Effective(s.Name); ok && s.Managed() && !s.Carries(replica) {

@@ -65,9 +65,9 @@ func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (m
 	return missing
 }
 
-// Unsaid says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only
+// OwnersUnknown says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only
 // what nobody works for may move meanwhile.
-func Unsaid(seen observed.State) string {
+func OwnersUnknown(seen observed.State) string {
 	if seen.OwnersKnown {
 		return ""
 	}

@@ -305,7 +305,7 @@ func (l *Life) mend() {
 	seen := standing.Seen(l.Plan.Clusters, fleet, l.memory.Known, l.Workload())
 	seen.Pods, seen.OwnersKnown, seen.Owned, seen.Looked = l.looked.Pods, l.looked.OwnersKnown, l.looked.Owned, l.looked.Looked
 	o := diff.Options{BreakGlass: l.Glass, Nudge: l.Config.Rollout.Live != nil && l.Config.Rollout.Live.Nudge, Now: l.Now.Add(l.Skew)}
-	for _, step := range diff.Steps(plan.NewView(*l.Plan, standing.Pins(l.Pins, fleet.Clusters)), seen, o).Steps {
+	for _, step := range diff.Between(plan.NewView(*l.Plan, standing.Pins(l.Pins, fleet.Clusters)), seen, o).Steps {
 		if l.loses() {
 			continue
 		}

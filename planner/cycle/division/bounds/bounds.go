@@ -25,7 +25,7 @@ func Of(g *ground.Ground) partition.Bounds {
 	switch {
 	case p.Replicas == nil:
 	case p.Replicas.Workload:
-		b.Fixed = g.Peoples()
+		b.Fixed = g.HeldByPeople()
 		b.MaxReplicas = max(b.MaxReplicas, b.Fixed)
 	default:
 		b.Fixed = p.Replicas.Fixed

@@ -31,7 +31,7 @@ type Wishes struct {
 
 // Make asks the rules. Who grows at once gets what they compute, whatever holds that back.
 func Make(q question.Question, v View) (w Wishes) {
-	asked := asks(q, v)
+	asked := questionOf(q, v)
 	w.Result, w.States = size.Evaluate(asked, q.Memory.Rules)
 	w.keep(q, v, asked)
 	w.rest(q, v, asked)
@@ -50,8 +50,8 @@ func Make(q question.Question, v View) (w Wishes) {
 	return w
 }
 
-// asks is what the sizes follow from.
-func asks(q question.Question, v View) size.Question {
+// questionOf is what the sizes follow from.
+func questionOf(q question.Question, v View) size.Question {
 	return size.Question{Rules: sampled(q.Size.Merged(), q.Interval), Inputs: q.Readings, Replicas: q.Ordinals(), Uniform: q.Uniform(),
 		InForce: v.Current, Found: quantity.Of(v.Found), Headroom: q.Size.Headrooms(), Peak: v.used(q), NodeCap: q.NodeCap, Held: true, Now: q.Now}
 }

@@ -55,7 +55,7 @@ func TestUndoLeavesNothingOfWhatWasMoved(t *testing.T) {
 		d := begun(t, q)
 		shift := func() {
 			for range rapid.IntRange(0, 10).Draw(t, "moves") {
-				item, to := rapid.IntRange(0, len(q.Items)-1).Draw(t, "item"), rapid.IntRange(draft.Nowhere, replicas-1).Draw(t, "to")
+				item, to := rapid.IntRange(0, len(q.Items)-1).Draw(t, "item"), rapid.IntRange(plan.NoReplica, replicas-1).Draw(t, "to")
 				if to != d.Of[item] {
 					d.Shift(item, to, rapid.SampledFrom([]draft.Why{draft.Overload, draft.Filled}).Draw(t, "why"))
 				}
@@ -68,7 +68,7 @@ func TestUndoLeavesNothingOfWhatWasMoved(t *testing.T) {
 		if diff := cmp.Diff(before, seen(d)); diff != "" {
 			t.Errorf("before and after it was undone (-want +got):\n%s", diff)
 		}
-		if least, first := d.Receivers(draft.Nowhere)[0], d.Receiving()[0]; first != least {
+		if least, first := d.Receivers(plan.NoReplica)[0], d.Receiving()[0]; first != least {
 			t.Errorf("replica %d is the first to receive, and %d is the least loaded", first, least)
 		}
 	})
@@ -82,7 +82,7 @@ func TestAnotherReplicaReceives(t *testing.T) {
 	for range 3 {
 		got = append(got, d.Another())
 	}
-	if diff := cmp.Diff([]int{2, 3, draft.Nowhere}, got); diff != "" {
+	if diff := cmp.Diff([]int{2, 3, plan.NoReplica}, got); diff != "" {
 		t.Errorf("what was opened (-want +got):\n%s", diff)
 	}
 }

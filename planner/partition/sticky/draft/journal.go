@@ -2,6 +2,8 @@ package draft
 
 import (
 	"slices"
+
+	"ballast/planner/plan"
 )
 
 // Why an item has another replica than in the plan in force, of a closed set.
@@ -28,79 +30,85 @@ type step struct {
 	why      Because
 }
 
-// Because is why an item has been moved, and the replica for whose sake: Nowhere, if a rule wants it.
+// Because is why an item has been moved, and the replica for whose sake: plan.NoReplica, if a rule wants it.
 type Because struct {
 	Why
 	Sake int
 }
 
-// Shift brings an item to another replica, to Nowhere too.
-func (d *Draft) Shift(i, to int, why Why) {
-	d.journal = append(d.journal, step{item: int32(i), from: int32(d.Of[i]), to: int32(to), why: d.Why[int32(i)]})
-	d.carry(i, to)
-	if !d.arrives(i) {
-		d.Why[int32(i)] = Because{why, d.Sake}
+// journal moves items, and has each move with its reason, to be undone.
+type journal struct {
+	receivers
+	Why   map[int32]Because
+	Sake  int // the replica for which something is done now; plan.NoReplica: a rule wants it
+	Moves int // that count against MaxMoves
+	Cut   bool
+	steps []step
+}
+
+// Shift brings an item to another replica, to plan.NoReplica too.
+func (j *journal) Shift(i, to int, why Why) {
+	j.steps = append(j.steps, step{item: int32(i), from: int32(j.Of[i]), to: int32(to), why: j.Why[int32(i)]})
+	j.carry(i, to)
+	if !j.arrives(i) {
+		j.Why[int32(i)] = Because{why, j.Sake}
 	}
 }
 
 // arrives reports whether an item has no replica that it could keep: wherever it goes is no move.
-func (d *Draft) arrives(i int) bool {
-	why := d.Why[int32(i)].Why
+func (j *journal) arrives(i int) bool {
+	why := j.Why[int32(i)].Why
 	return why == Arrived || why == Gone
 }
 
-func (d *Draft) carry(i, to int) {
-	from := d.Of[i]
-	for _, r := range []int{from, to} {
-		if r == Nowhere {
+func (j *journal) carry(i, to int) {
+	from := j.Of[i]
+	for _, end := range []struct{ replica, sign int }{{from, -1}, {to, 1}} {
+		if end.replica == plan.NoReplica {
 			continue
 		}
-		if r == from {
-			d.put(i, r, -1)
-		} else {
-			d.put(i, r, 1)
+		j.put(i, end.replica, end.sign)
+		if j.member != nil {
+			j.enlist(i, end.replica, end.sign > 0)
 		}
-		if d.member != nil {
-			d.enlist(i, r, r == to)
-		}
-		d.tree.fix(d, r)
+		j.tree.fix(&j.view, end.replica)
 	}
-	d.Of[i] = to
+	j.Of[i] = to
 }
 
 // Mark is a place in the journal, to go back to.
-func (d *Draft) Mark() int { return len(d.journal) }
+func (j *journal) Mark() int { return len(j.steps) }
 
 // Undo goes back to a mark.
-func (d *Draft) Undo(mark int) {
-	for len(d.journal) > mark {
-		last := d.journal[len(d.journal)-1]
-		d.journal = d.journal[:len(d.journal)-1]
-		d.carry(int(last.item), int(last.from))
-		if d.Why[last.item] = last.why; last.why.Why == "" {
-			delete(d.Why, last.item)
+func (j *journal) Undo(mark int) {
+	for len(j.steps) > mark {
+		last := j.steps[len(j.steps)-1]
+		j.steps = j.steps[:len(j.steps)-1]
+		j.carry(int(last.item), int(last.from))
+		if j.Why[last.item] = last.why; last.why.Why == "" {
+			delete(j.Why, last.item)
 		}
 	}
 }
 
 // Send moves each of a set from a replica to where find says, within a line; all or none.
-func (d *Draft) Send(set []int32, from int, find func(i, not int, limit Line) int, limit Line, why Why) bool {
-	mark := d.Mark()
+func (j *journal) Send(set []int32, from int, find func(i, not int, limit Line) int, limit Line, why Why) bool {
+	mark := j.Mark()
 	for _, i := range set {
 		to := find(int(i), from, limit)
-		if to == Nowhere {
-			d.Undo(mark)
+		if to == plan.NoReplica {
+			j.Undo(mark)
 			return false
 		}
-		d.Shift(int(i), to, why)
+		j.Shift(int(i), to, why)
 	}
 	return true
 }
 
 // Counted are the moves since, of items that had a replica.
-func (d *Draft) Counted(before int) (n int) {
-	for _, st := range d.journal[before:] {
-		if !d.arrives(int(st.item)) {
+func (j *journal) Counted(before int) (n int) {
+	for _, st := range j.steps[before:] {
+		if !j.arrives(int(st.item)) {
 			n++
 		}
 	}
@@ -108,22 +116,22 @@ func (d *Draft) Counted(before int) (n int) {
 }
 
 // Together reports whether the last action made room: its moves help only all at once.
-func (d *Draft) Together(before int) bool {
-	return slices.ContainsFunc(d.journal[before:], func(st step) bool { return st.from != d.journal[before].from })
+func (j *journal) Together(before int) bool {
+	return slices.ContainsFunc(j.steps[before:], func(st step) bool { return st.from != j.steps[before].from })
 }
 
 // Squeeze writes the stopovers of two items that were taken out and then put back out of the journal: one step an item.
-func (d *Draft) Squeeze(mark int) {
-	j := d.journal[mark:]
-	b, a := j[0], j[1]
-	a.to, b.to = j[2].to, j[3].to
-	d.journal = append(d.journal[:mark], a, b)
+func (j *journal) Squeeze(mark int) {
+	since := j.steps[mark:]
+	b, a := since[0], since[1]
+	a.to, b.to = since[2].to, since[3].to
+	j.steps = append(j.steps[:mark], a, b)
 }
 
 // Settle leaves of the steps since what came of them: one for each item that has another place.
-func (d *Draft) Settle(before int) {
-	steps := slices.Clone(d.journal[before:])
-	d.journal = d.journal[:before]
+func (j *journal) Settle(before int) {
+	steps := slices.Clone(j.steps[before:])
+	j.steps = j.steps[:before]
 	first := map[int32]step{}
 	for _, st := range steps {
 		if _, seen := first[st.item]; !seen {
@@ -136,11 +144,10 @@ func (d *Draft) Settle(before int) {
 			continue
 		}
 		delete(first, st.item)
-		if one.to = int32(d.Of[st.item]); one.to != one.from {
-			d.journal = append(d.journal, one)
-		} else if d.Why[st.item] = one.why; one.why.Why == "" {
-			delete(d.Why, st.item)
+		if one.to = int32(j.Of[st.item]); one.to != one.from {
+			j.steps = append(j.steps, one)
+		} else if j.Why[st.item] = one.why; one.why.Why == "" {
+			delete(j.Why, st.item)
 		}
 	}
-	d.CloseEmpty()
 }

@@ -16,22 +16,22 @@ type Line struct {
 func (l Line) share(of plan.Load) Line { return Line{shareOf(l.Load, of), l.Memory.Share(of)} }
 
 // Most is any load within the memory that there is.
-func (d *Draft) Most() Line { return Line{math.MaxInt64, d.Full.Memory} }
+func (v *view) Most() Line { return Line{math.MaxInt64, v.Full.Memory} }
 
 // Limit works out again what the lines are, as it must be once the number of replicas has changed.
-func (d *Draft) Limit() {
-	full := d.Setting.Capacity
-	even := d.Even()
-	even = max(even, min(d.unit.from(d.Options.Even), even+even/2))
+func (v *view) Limit() {
+	full := v.Setting.Capacity
+	even := v.Even()
+	even = max(even, min(v.unit.from(v.Options.Even), even+even/2))
 	switch {
-	case d.Setting.Bounds.Fixed > 0: // balance only
-		full = slack(even, d.Options.Low)
-	case d.N == d.Setting.Most && shareOf(full, d.Options.Low) < even+even/20:
-		full = max(full, slack(even, d.Options.Low))
+	case v.Setting.Bounds.Fixed > 0: // balance only
+		full = slack(even, v.Options.Low)
+	case v.N == v.Setting.Most && shareOf(full, v.Options.Low) < even+even/20:
+		full = max(full, slack(even, v.Options.Low))
 	}
-	d.Full = Line{full, d.Setting.Bounds.Memory}
-	d.High, d.Down, d.Low = d.Full.share(d.Options.High), d.Full.share(d.Options.Down), d.Full.share(d.Options.Low)
-	d.DrainTo, d.Useful = d.Full.share(d.Options.Drain), max(shareOf(full, d.Options.Useful), 1)
+	v.Full = Line{full, v.Setting.Bounds.Memory}
+	v.High, v.Down, v.Low = v.Full.share(v.Options.High), v.Full.share(v.Options.Down), v.Full.share(v.Options.Low)
+	v.DrainTo, v.Useful = v.Full.share(v.Options.Drain), max(shareOf(full, v.Options.Useful), 1)
 }
 
 // slack is the capacity whose low share is a twentieth above an even share.
@@ -46,16 +46,16 @@ func slack(even, low plan.Load) plan.Load {
 
 // Even is the load that the replicas would carry if it could be dealt evenly: the mean, without the items that are above
 // it, which have a replica of their own.
-func (d *Draft) Even() plan.Load {
-	rest, bins := d.Setting.Total, d.N
+func (v *view) Even() plan.Load {
+	rest, bins := v.Setting.Total, v.N
 	const passes = 16
 	for range passes {
 		if bins <= 1 {
 			break
 		}
 		mean := ceil(rest, bins)
-		left, own := d.Setting.Total, d.N
-		for _, l := range d.Setting.Loads {
+		left, own := v.Setting.Total, v.N
+		for _, l := range v.Setting.Loads {
 			if l > mean {
 				left, own = left-l, own-1
 			}
@@ -79,4 +79,4 @@ func ceil(load plan.Load, n int) plan.Load {
 func shareOf(load, share plan.Load) plan.Load { return mulDiv(load, share, plan.LoadUnit) }
 
 // InUnit is a load in the unit of the question; in here it is in parts of that.
-func (d *Draft) InUnit(load plan.Load) plan.Load { return d.unit.to(load) }
+func (v *view) InUnit(load plan.Load) plan.Load { return v.unit.to(load) }

@@ -23,7 +23,7 @@ func Relieve(in *draft.Draft) {
 	s := relief{in, map[int]bool{}}
 	for {
 		d := s.worst()
-		if d == draft.Nowhere {
+		if d == plan.NoReplica {
 			return
 		}
 		if s.Steps < 0 || s.Options.MaxMoves > 0 && s.Moves >= s.Options.MaxMoves {
@@ -34,7 +34,7 @@ func Relieve(in *draft.Draft) {
 		s.Sake = d
 		s.spent[d] = !s.unload(d)
 		s.shorten(d, before)
-		s.Sake = draft.Nowhere
+		s.Sake = plan.NoReplica
 		if s.Mark() > before {
 			s.Moves += s.Counted(before)
 			maps.DeleteFunc(s.spent, func(r int, _ bool) bool { return r != d })
@@ -44,9 +44,9 @@ func Relieve(in *draft.Draft) {
 
 // worst is the most loaded replica that is to give items up and that was not found to be beyond help.
 func (s relief) worst() int {
-	worst := draft.Nowhere
+	worst := plan.NoReplica
 	for r := range s.N {
-		if s.Heavy(r) && !s.spent[r] && (worst == draft.Nowhere || s.Less(worst, r)) {
+		if s.Heavy(r) && !s.spent[r] && (worst == plan.NoReplica || s.Compare(r, worst) > 0) {
 			worst = r
 		}
 	}
@@ -115,19 +115,13 @@ func (s relief) fewest(d int, need plan.Load) []int32 {
 	case sum < need && sum < s.Useful:
 		return nil
 	case sum < need:
-		return s.descending(all)
+		set := slices.Clone(all[s.From(all, 1):]) // what has no load would be moved for nothing
+		slices.Reverse(set)
+		return set
 	case k == 2:
 		return s.pair(all, need)
 	}
 	return s.lightest(all, k, sum-need)
-}
-
-// descending leaves out those without load, which would be moved for nothing.
-func (s relief) descending(all []int32) (set []int32) {
-	for k := len(all) - 1; k >= 0 && s.Setting.Loads[all[k]] > 0; k-- {
-		set = append(set, all[k])
-	}
-	return set
 }
 
 // pair is the lightest two that weigh enough.
@@ -165,7 +159,7 @@ func (s relief) others(d int, need plan.Load) bool {
 	all := s.Members(d)
 	from := s.From(all, need)
 	for _, i := range all[from:min(from+tries, len(all))] {
-		if to := s.Least(int(i), d, s.Low); to != draft.Nowhere {
+		if to := s.Least(int(i), d, s.Low); to != plan.NoReplica {
 			s.Shift(int(i), to, draft.Overload)
 			return true
 		}
@@ -213,7 +207,7 @@ func (s relief) pushOn(d int, need plan.Load) bool {
 				continue
 			}
 			b := theirs[at]
-			if to := s.Least(int(b), int(r), s.Low); to != draft.Nowhere && to != d && s.pass(int(a), int(b), int(r), to, s.Low) {
+			if to := s.Least(int(b), int(r), s.Low); to != plan.NoReplica && to != d && s.pass(int(a), int(b), int(r), to, s.Low) {
 				return true
 			}
 		}
@@ -224,8 +218,8 @@ func (s relief) pushOn(d int, need plan.Load) bool {
 // pass moves b from r to another replica, then a to r, if the rules let both.
 func (s relief) pass(a, b, r, to int, limit draft.Line) bool {
 	mark, d := s.Mark(), s.Of[a]
-	s.Shift(b, draft.Nowhere, draft.MadeRoom)
-	s.Shift(a, draft.Nowhere, draft.Overload)
+	s.Shift(b, plan.NoReplica, draft.MadeRoom)
+	s.Shift(a, plan.NoReplica, draft.Overload)
 	if s.May(a, r) && s.Fits(a, r, s.Low) {
 		s.Shift(a, r, draft.Overload)
 		if s.May(b, to) && s.Fits(b, to, limit) && (to == d || to != r) {
@@ -244,16 +238,16 @@ func (s relief) piecemeal(d int, need plan.Load) bool {
 	for left > 0 {
 		all := s.Members(d)
 		at := min(s.From(all, left), len(all)-1)
-		to := draft.Nowhere
+		to := plan.NoReplica
 		for ; at >= 0 && s.Setting.Loads[all[at]] > 0; at-- {
 			if s.Steps--; s.Steps < 0 {
 				break
 			}
-			if to = s.Least(int(all[at]), d, s.Low); to != draft.Nowhere {
+			if to = s.Least(int(all[at]), d, s.Low); to != plan.NoReplica {
 				break
 			}
 		}
-		if to == draft.Nowhere || s.Bears[d] < 2 {
+		if to == plan.NoReplica || s.Bears[d] < 2 {
 			s.Undo(mark)
 			return false
 		}
@@ -265,7 +259,7 @@ func (s relief) piecemeal(d int, need plan.Load) bool {
 
 // more opens a replica for those that fit nowhere. At the most replicas, it moves what helps somewhat.
 func (s relief) more(set []int32, d int, need plan.Load) bool {
-	if s.Another() != draft.Nowhere && s.Send(set, d, s.Least, s.Low, draft.Overload) {
+	if s.Another() != plan.NoReplica && s.Send(set, d, s.Least, s.Low, draft.Overload) {
 		s.Limit()
 		return true
 	}
@@ -279,15 +273,15 @@ func (s relief) more(set []int32, d int, need plan.Load) bool {
 // help moves the heaviest that fit, as long as each takes enough off to be worth it.
 func (s relief) help(d int, need plan.Load) {
 	for need > 0 && s.Bears[d] > 1 && s.Steps >= 0 {
-		all, to := s.Members(d), draft.Nowhere
+		all, to := s.Members(d), plan.NoReplica
 		at := min(s.From(all, need), len(all)-1)
 		for ; at >= 0 && s.Setting.Loads[all[at]] >= s.Useful; at-- {
 			s.Steps--
-			if to = s.Least(int(all[at]), d, s.Low); to != draft.Nowhere {
+			if to = s.Least(int(all[at]), d, s.Low); to != plan.NoReplica {
 				break
 			}
 		}
-		if to == draft.Nowhere {
+		if to == plan.NoReplica {
 			return
 		}
 		need -= s.Setting.Loads[all[at]]

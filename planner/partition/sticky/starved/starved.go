@@ -74,7 +74,7 @@ func Lighten(in *draft.Draft, d int, why draft.Why) bool {
 
 // openFor opens a replica for what fits nowhere.
 func (s bearing) openFor(d int, need plan.Bytes, limit draft.Line, why draft.Why) bool {
-	if s.Another() == draft.Nowhere {
+	if s.Another() == plan.NoReplica {
 		return false
 	}
 	s.Limit()
@@ -97,7 +97,7 @@ func (s bearing) giveOne(d int, need plan.Bytes, limit draft.Line, why draft.Why
 		if s.Setting.Bytes[i] < need || s.Steps < 0 {
 			continue
 		}
-		if to := s.Least(int(i), d, limit); to != draft.Nowhere {
+		if to := s.Least(int(i), d, limit); to != plan.NoReplica {
 			s.Shift(int(i), to, why)
 			return true
 		}
@@ -128,7 +128,7 @@ func (s bearing) give(d int, need plan.Bytes, limit draft.Line, why draft.Why, l
 		if done := need <= 0 || s.Bears[d] < 2 || s.Setting.Bytes[i] < least; done || s.Steps < 0 {
 			break
 		}
-		if to := s.Least(int(i), d, limit); to != draft.Nowhere {
+		if to := s.Least(int(i), d, limit); to != plan.NoReplica {
 			need -= s.Setting.Bytes[i]
 			s.Shift(int(i), to, why)
 		}
@@ -165,8 +165,8 @@ func (s bearing) swapMemory(d int, need plan.Bytes, limit draft.Line, why draft.
 // trade moves b to d and a to r, if the rules let both, and the load of d is no more than it was, or may be.
 func (s bearing) trade(a, b int32, r, d int, why draft.Why) bool {
 	mark, loads := s.Mark(), max(s.High.Load, s.Load[d])
-	s.Shift(int(b), draft.Nowhere, draft.MadeRoom)
-	s.Shift(int(a), draft.Nowhere, why)
+	s.Shift(int(b), plan.NoReplica, draft.MadeRoom)
+	s.Shift(int(a), plan.NoReplica, why)
 	if s.May(int(a), r) {
 		s.Shift(int(a), r, why)
 		if s.May(int(b), d) && s.Load[d]+s.Setting.Loads[b] <= loads {
@@ -193,7 +193,7 @@ func (s bearing) repack() {
 	})
 	for _, i := range p.items {
 		p.homes = append(p.homes, s.Of[i])
-		if at := s.Setting.Stands(int(i)); at != draft.Nowhere && at < s.N {
+		if at := s.Setting.Stands(int(i)); at != plan.NoReplica && at < s.N {
 			p.homes[len(p.homes)-1] = at
 		}
 		p.rest = p.rest.Plus(p.takes(int(i)))
@@ -217,7 +217,7 @@ func (p *packer) run() {
 	s := p.s
 	replicas, before := s.N, s.Mark()
 	for _, i := range p.items {
-		s.Shift(int(i), draft.Nowhere, draft.Starved)
+		s.Shift(int(i), plan.NoReplica, draft.Starved)
 	}
 	spent := p.steps
 	found := p.seat(0)
@@ -230,6 +230,7 @@ func (p *packer) run() {
 		return
 	}
 	s.Settle(before)
+	s.CloseEmpty()
 }
 
 // seat finds a place for the items from the k-th on.
@@ -271,7 +272,7 @@ func (p *packer) choices(k int) []int {
 	}
 	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(s.Memory[a], s.Memory[b]) })
 	if !slices.ContainsFunc(out, func(r int) bool { return s.Units[r] == 0 }) {
-		if r := s.Another(); r != draft.Nowhere {
+		if r := s.Another(); r != plan.NoReplica {
 			out = append(out, r)
 		}
 	}

@@ -25,7 +25,7 @@ func pod(name, of string, apps, objects float64) Look {
 func TestAPodIsSampledOnceItsClustersHaveSettled(t *testing.T) {
 	at := func(minutes int) time.Time { return sim.Epoch.Add(time.Duration(minutes) * time.Minute) }
 	var got []string
-	var m Taken
+	var m Usage
 	looks := map[int][]Look{0: {pod("a", "x", 1, 2), pod("b", "y", 1, 2)}}
 	looks[40] = []Look{pod("a", "x", 2, 2), pod("b", "z", 1, 2)}                  // another set
 	looks[60] = []Look{pod("b", "z", 1, 2), {Pod: "c", Of: "q", Memory: 5}}       // a is gone, c is new
@@ -77,7 +77,7 @@ func TestWhatIsLightComesAndGoes(t *testing.T) {
 		"it makes more, and none came": {map[int]float64{1: 50, 2: 90}, "x", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var m Taken
+			var m Usage
 			for minute := range 120 {
 				l := spread("x", whole)
 				if minute/3%2 == 1 {
@@ -93,8 +93,8 @@ func TestWhatIsLightComesAndGoes(t *testing.T) {
 }
 
 // learned takes so many samples of pods whose clusters make what draw says.
-func learned(pods, samples int, draw func(pod, sample int) Look) Taken {
-	var m Taken
+func learned(pods, samples int, draw func(pod, sample int) Look) Usage {
+	var m Usage
 	for sample := range samples {
 		var looks []Look
 		for p := range pods {
@@ -145,18 +145,18 @@ func TestBytesAreLearned(t *testing.T) {
 // TestWhatIsLearnedSurvivesTheLeader: the next one has the samples, and works out the same.
 func TestWhatIsLearnedSurvivesTheLeader(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := Memory{Limit: 5, Taken: learned(rapid.IntRange(1, 5).Draw(t, "pods"), rapid.IntRange(1, 80).Draw(t, "samples"), func(int, int) Look {
+		m := Memory{Limit: 5, Usage: learned(rapid.IntRange(1, 5).Draw(t, "pods"), rapid.IntRange(1, 80).Draw(t, "samples"), func(int, int) Look {
 			return pod("", "", rapid.Float64Range(0, 10).Draw(t, "apps"), rapid.Float64Range(0, 100).Draw(t, "objects"))
 		})}
-		if len(m.Taken.Rows) > mostTaken {
-			t.Fatalf("%d samples", len(m.Taken.Rows))
+		if len(m.Usage.Rows) > mostUsage {
+			t.Fatalf("%d samples", len(m.Usage.Rows))
 		}
 		parts, stale := m.Parts(nil)
 		got, dropped := Of(parts)
-		if diff := cmp.Diff(m.Taken, got.Taken, cmpopts.EquateApproxTime(0), cmpopts.EquateEmpty()); diff != "" || len(stale)+len(dropped) > 0 {
+		if diff := cmp.Diff(m.Usage, got.Usage, cmpopts.EquateApproxTime(0), cmpopts.EquateEmpty()); diff != "" || len(stale)+len(dropped) > 0 {
 			t.Fatalf("%v %v (-want +got):\n%s", stale, dropped, diff)
 		}
-		if n := len(parts[partTaken]); n > 24<<10 {
+		if n := len(parts[partUsage]); n > 24<<10 {
 			t.Fatalf("%d bytes", n)
 		}
 		if got.Limit != 5 {
@@ -167,29 +167,29 @@ func TestWhatIsLearnedSurvivesTheLeader(t *testing.T) {
 
 func TestNobodysSamplesAreLeftOut(t *testing.T) {
 	minus := -1.0
-	for name, of := range map[string]Taken{
+	for name, of := range map[string]Usage{
 		"below 0":        {Metrics: taken, Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}, Memory: &minus}}},
 		"another metric": {Metrics: taken[:1], Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}}}},
-		"too many":       {Metrics: taken, Rows: make([]calibrate.Row, mostTaken+1)},
+		"too many":       {Metrics: taken, Rows: make([]calibrate.Row, mostUsage+1)},
 	} {
-		parts, _ := Memory{Taken: of}.Parts(nil)
+		parts, _ := Memory{Usage: of}.Parts(nil)
 		got, dropped := Of(parts)
-		if len(dropped) != 1 || !strings.HasPrefix(dropped[0].Error(), "reading what clusters take of memory: ") || len(got.Taken.Rows) > 0 {
-			t.Errorf("%s: %v, %+v", name, dropped, got.Taken)
+		if len(dropped) != 1 || !strings.HasPrefix(dropped[0].Error(), "reading what clusters take of memory: ") || len(got.Usage.Rows) > 0 {
+			t.Errorf("%s: %v, %+v", name, dropped, got.Usage)
 		}
 	}
 }
 
-func FuzzTaken(f *testing.F) {
-	good, _ := Memory{Taken: learned(3, 6, func(p, s int) Look { return pod("", "", float64(p), float64(s)) })}.Parts(nil)
-	f.Add(good[partTaken])
+func FuzzUsage(f *testing.F) {
+	good, _ := Memory{Usage: learned(3, 6, func(p, s int) Look { return pod("", "", float64(p), float64(s)) })}.Parts(nil)
+	f.Add(good[partUsage])
 	f.Add([]byte("no part"))
 	f.Fuzz(func(t *testing.T, part []byte) {
-		m, dropped := Of(map[string][]byte{partTaken: part})
+		m, dropped := Of(map[string][]byte{partUsage: part})
 		if len(dropped) > 0 {
 			return
 		}
-		if fit := m.Taken.Fit; fit != nil && !fit.Trusted() {
+		if fit := m.Usage.Fit; fit != nil && !fit.Trusted() {
 			t.Fatalf("%+v", fit)
 		}
 	})

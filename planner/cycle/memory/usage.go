@@ -21,13 +21,13 @@ const (
 	// Parts are the parts that the clusters of a pod fall into by their names. What comes and goes shows in how what they make is
 	// spread over these, whatever is remembered of each.
 	Parts = 16
-	// mostTaken bounds the history: some six days of ten pods.
-	mostTaken = 240
+	// mostUsage bounds the history: some six days of ten pods.
+	mostUsage = 240
 )
 
-// Taken is what pods had in use, beside what the metrics of their clusters added up to, and what follows of that for one more of a
+// Usage is what pods had in use, beside what the metrics of their clusters added up to, and what follows of that for one more of a
 // metric. Why says why nothing does.
-type Taken struct {
+type Usage struct {
 	Metrics []string        `json:"metrics,omitempty"`
 	Rows    []calibrate.Row `json:"rows,omitempty"` // the oldest first
 	Fit     *calibrate.Fit  `json:"fit,omitempty"`
@@ -49,9 +49,9 @@ type Look struct {
 }
 
 // Next is with what is seen now. Samples of other metrics say nothing, and begin anew.
-func (t Taken) Next(looks []Look, metrics []string, now time.Time) Taken {
+func (t Usage) Next(looks []Look, metrics []string, now time.Time) Usage {
 	if !slices.Equal(t.Metrics, metrics) {
-		t = Taken{Metrics: slices.Clone(metrics)}
+		t = Usage{Metrics: slices.Clone(metrics)}
 	}
 	of, since := make(map[string]string, len(looks)), make(map[string]time.Time, len(looks))
 	var shape map[string][]float64
@@ -74,7 +74,7 @@ func (t Taken) Next(looks []Look, metrics []string, now time.Time) Taken {
 	}
 	t.Of, t.Since, t.Shape = of, since, shape
 	if len(rows) > len(t.Rows) {
-		t.Rows = rows[max(len(rows)-mostTaken, 0):]
+		t.Rows = rows[max(len(rows)-mostUsage, 0):]
 		t.fit()
 	}
 	return t
@@ -89,7 +89,7 @@ func with[V any](m map[string]V, key string, value V) map[string]V {
 }
 
 // changed is the share of what a pod's clusters make that is of others than when its time began.
-func (t Taken) changed(l Look) float64 {
+func (t Usage) changed(l Look) float64 {
 	before := t.Shape[l.Pod]
 	switch {
 	case t.Of[l.Pod] == l.Of:
@@ -105,7 +105,7 @@ func (t Taken) changed(l Look) float64 {
 }
 
 // due reports whether a pod is to be sampled: its clusters have settled, and there is no sample of them, or an old one.
-func (t Taken) due(pod string, since, now time.Time) bool {
+func (t Usage) due(pod string, since, now time.Time) bool {
 	if now.Sub(since) < settled {
 		return false
 	}
@@ -118,7 +118,7 @@ func (t Taken) due(pod string, since, now time.Time) bool {
 }
 
 // fit works out what follows of the samples. One that does not predict the pods that it was not made of predicts nothing.
-func (t *Taken) fit() {
+func (t *Usage) fit() {
 	t.Fit, t.Why = nil, ""
 	s := calibrate.Samples{Metrics: t.Metrics, Rows: t.Rows}
 	if err := s.Check(); err != nil {
@@ -139,7 +139,7 @@ func (t *Taken) fit() {
 }
 
 // Until is with every time that lies in the future taken as now.
-func (t Taken) Until(now time.Time) Taken {
+func (t Usage) Until(now time.Time) Usage {
 	t.Since = mapUntil(t.Since, now)
 	if slices.ContainsFunc(t.Rows, func(r calibrate.Row) bool { return r.At.After(now) }) {
 		t.Rows = slices.Clone(t.Rows)
@@ -151,9 +151,9 @@ func (t Taken) Until(now time.Time) Taken {
 }
 
 // bounded refuses samples that nobody made: they are read from the history.
-func (t Taken) bounded() error {
-	if len(t.Rows) > mostTaken {
-		return fmt.Errorf("%d samples, of at most %d", len(t.Rows), mostTaken)
+func (t Usage) bounded() error {
+	if len(t.Rows) > mostUsage {
+		return fmt.Errorf("%d samples, of at most %d", len(t.Rows), mostUsage)
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (t Taken) bounded() error {
 }
 
 // refit has what follows of the samples worked out anew: what is read says only what was seen.
-func (t Taken) refit() Taken {
+func (t Usage) refit() Usage {
 	if t.Fit = nil; len(t.Rows) > 0 {
 		t.fit()
 	}

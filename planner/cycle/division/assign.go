@@ -10,21 +10,27 @@ import (
 	"ballast/planner/plan"
 )
 
-// deal makes the partition anew, and leaves everything where it stands if that does not pay.
-func (d *Division) deal(g *ground.Ground, b partition.Bounds) (err error) {
-	if d.Answer, err = Count(d.Items, b, g.Next.Replicas); err != nil {
+// assignment makes the partition of a division anew.
+type assignment struct {
+	*Division
+	g *ground.Ground
+}
+
+// assign makes the partition anew, and leaves everything where it stands if that does not pay.
+func (d assignment) assign(b partition.Bounds) (err error) {
+	if d.Answer, err = Count(d.Items, b, d.g.Next.Replicas); err != nil {
 		return err
 	}
 	now := make(map[string]int, len(d.Items))
 	for k, u := range d.groups {
-		if row, ok := g.Next.Clusters[g.Fleet.Clusters[u.Clusters[0]].Shard.ID]; ok {
+		if row, ok := d.g.Next.Clusters[d.g.Fleet.Clusters[u.Clusters[0]].Shard.ID]; ok {
 			now[d.Items[k].ID] = row.Replica
 		}
 	}
 	d.Answer = partition.Relabel(d.Answer, d.Items, now)
-	d.leaveIdle(g)
-	d.settle(g)
-	d.offer(g)
+	d.leaveIdle()
+	d.settle()
+	d.offer()
 	return nil
 }
 
@@ -79,12 +85,12 @@ func pays(moves, clusters int) float64 {
 // leaveIdle leaves clusters without load where they stand, as far as the answer has that replica and the cap allows it: to
 // move them levels nothing, and whoever makes thousands of them would have the moves that do wait behind theirs. Where
 // nothing has a load they are spread by their number.
-func (d *Division) leaveIdle(g *ground.Ground) {
+func (d assignment) leaveIdle() {
 	if !d.loaded() {
 		return
 	}
 	for k, u := range d.groups {
-		item, to, stands := d.Items[k], d.Answer.Of[k], g.Standing(u.Clusters[0])
+		item, to, stands := d.Items[k], d.Answer.Of[k], d.g.Standing(u.Clusters[0])
 		free := item.Load == 0 && item.Replica < 0 && to != stands
 		if !free || stands < 0 || stands >= d.Answer.Replicas {
 			continue
@@ -99,12 +105,12 @@ func (d *Division) leaveIdle(g *ground.Ground) {
 }
 
 // loaded reports whether any item has a load.
-func (d *Division) loaded() bool {
+func (d assignment) loaded() bool {
 	return slices.ContainsFunc(d.Items, func(i partition.Item) bool { return i.Load > 0 })
 }
 
 // carrying is how many items have a load; where none has, all of them.
-func (d *Division) carrying() (count int) {
+func (d assignment) carrying() (count int) {
 	for _, item := range d.Items {
 		if item.Load > 0 {
 			count++
@@ -115,16 +121,16 @@ func (d *Division) carrying() (count int) {
 
 // settle leaves everything where it stands, as the answer, if the partition needs the same number of replicas, nothing
 // stands where it must not, and the gain does not pay for the moves.
-func (d *Division) settle(g *ground.Ground) {
-	if d.Answer.Replicas != g.Next.Replicas {
+func (d assignment) settle() {
+	if d.Answer.Replicas != d.g.Next.Replicas {
 		return
 	}
 	stands := partition.Partition{Replicas: d.Answer.Replicas, Of: make([]int, len(d.Items)), Lost: d.Answer.Lost,
 		Loads: make([]plan.Load, d.Answer.Replicas), Clusters: make([]int, d.Answer.Replicas)}
 	moves, loaded := 0, d.loaded()
 	for k, u := range d.groups {
-		r, item := g.Standing(u.Clusters[0]), d.Items[k]
-		if !g.Movable(u) { // wherever it stands says nothing of the others
+		r, item := d.g.Standing(u.Clusters[0]), d.Items[k]
+		if !d.g.Movable(u) { // wherever it stands says nothing of the others
 			r = d.Answer.Of[k]
 		}
 		if pinnedElsewhere := item.Replica >= 0 && item.Replica != r; pinnedElsewhere || r < 0 || r >= stands.Replicas {
@@ -149,7 +155,7 @@ func (d *Division) settle(g *ground.Ground) {
 
 // peak is the makespan, but for units beyond what a replica may carry that have one to themselves: nothing mends those,
 // and the others must not be left as they are for them.
-func (d *Division) peak(p partition.Partition) (most plan.Load) {
+func (d assignment) peak(p partition.Partition) (most plan.Load) {
 	units := make([]int, p.Replicas)
 	for _, r := range p.Of {
 		units[r]++
@@ -164,12 +170,12 @@ func (d *Division) peak(p partition.Partition) (most plan.Load) {
 
 // offer is what a partition that was made anew saves and costs: overload is what is above its fullest replica. What leaves
 // others costs, too.
-func (d *Division) offer(g *ground.Ground) {
+func (d assignment) offer() {
 	d.line, d.Offers = d.peak(d.Answer), map[int]evaluate.Offer{}
 	before := map[int]plan.Load{}
 	for k, u := range d.groups {
-		from, load := g.Standing(u.Clusters[0]), d.Items[k].Load
-		if !g.Movable(u) {
+		from, load := d.g.Standing(u.Clusters[0]), d.Items[k].Load
+		if !d.g.Movable(u) {
 			before[from] += load
 			continue
 		}

@@ -8,22 +8,22 @@ import (
 	"sync"
 )
 
-// Turn is the right to take much memory for a while, which one has at a time.
-type Turn chan struct{}
+// Semaphore lets one at a time take much memory.
+type Semaphore chan struct{}
 
-// NewTurn makes a turn that nothing has.
-func NewTurn() Turn { return make(Turn, 1) }
+// NewSemaphore makes one that nothing holds.
+func NewSemaphore() Semaphore { return make(Semaphore, 1) }
 
-func (t Turn) take(ctx context.Context) error {
+func (s Semaphore) acquire(ctx context.Context) error {
 	select {
-	case t <- struct{}{}:
+	case s <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (t Turn) giveBack() { <-t }
+func (s Semaphore) release() { <-s }
 
 // A head takes up to fourteen times its size while it is parsed; net/http allows 10 MiB, and prometheus/common does
 // not let anyone ask for less. So heads are parsed one at a time, and none is kept that is larger than proxies and
@@ -36,12 +36,12 @@ const (
 // heads parses the heads of responses one at a time.
 type heads struct {
 	next http.RoundTripper
-	turn Turn
+	slot Semaphore
 }
 
 // RoundTrip sends a request, and gives the response if its head is of a usual size.
 func (h heads) RoundTrip(r *http.Request) (*http.Response, error) {
-	head := parsing{turn: h.turn}
+	head := parsing{slot: h.slot}
 	defer head.end()
 	trace := &httptrace.ClientTrace{GotFirstResponseByte: func() { head.begin(r.Context()) }}
 	response, err := h.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
@@ -74,17 +74,17 @@ func sizeOf(header http.Header) (size int) {
 // parsing is the parsing of one response's head. It begins in a goroutine of the transport's, again where a request is
 // sent again, and may begin after the call has ended.
 type parsing struct {
-	turn        Turn
+	slot        Semaphore
 	mu          sync.Mutex
 	held, ended bool
 }
 
-// begin returns with the turn, unless the call is over: then the transport closes the connection.
+// begin returns with the slot, unless the call is over: then the transport closes the connection.
 func (p *parsing) begin(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.held && !p.ended {
-		p.held = p.turn.take(ctx) == nil
+		p.held = p.slot.acquire(ctx) == nil
 	}
 }
 
@@ -92,7 +92,7 @@ func (p *parsing) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held {
-		p.turn.giveBack()
+		p.slot.release()
 	}
 	p.held, p.ended = false, true
 }

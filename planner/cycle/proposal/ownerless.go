@@ -10,9 +10,9 @@ import (
 // noOwner is why the waves of what a person asked for end where they may.
 const noOwner = "clusters of a replica that nobody works for leave it first"
 
-// Overtaken says why waves that a person asked for end: a failover of what nobody has would begin now. What is left of them is
+// YieldsToFailover says why waves that a person asked for end: a failover of what nobody has would begin now. What is left of them is
 // proposed again once that is over. Empty: they go on.
-func Overtaken(s *snapshot.Snapshot) string {
+func YieldsToFailover(s *snapshot.Snapshot) string {
 	cause := s.Changes.Cause
 	asked := cause == change.Rollback || cause == change.Drain
 	if !asked || len(s.Replicas.Unwell()) == 0 {
@@ -22,8 +22,8 @@ func Overtaken(s *snapshot.Snapshot) string {
 	g.Next.Rollout = nil
 	rest.Ground = &g
 	now := rest.Situation()
-	rest.Unsaid, rest.Verdicts = now.Unsaid, gate.Judge(gate.Table(), now, func(problem.Problem) {})
-	if bereft(&rest) == nil {
+	rest.OwnersUnknown, rest.Verdicts = now.OwnersUnknown, gate.Judge(gate.Table(), now, func(problem.Problem) {})
+	if ownerlessFailover(&rest) == nil {
 		return ""
 	}
 	return noOwner
@@ -34,13 +34,13 @@ func first(s *snapshot.Snapshot) *Proposed {
 	if s.In.Rollback == nil {
 		return nil // it is what comes next
 	}
-	return bereft(s)
+	return ownerlessFailover(s)
 }
 
-// bereft is a failover off a replica that nobody works for, of a cluster at least that was there for an hour and has Applications as far as
-// anybody knows: who may create Secrets must not keep people from going back. One that failed a short while ago does not count: it would fail again,
-// and keep people from going back.
-func bereft(s *snapshot.Snapshot) *Proposed {
+// ownerlessFailover is a failover off a replica that nobody works for, of a cluster at least that was there for an hour and has
+// Applications as far as anybody knows: who may create Secrets must not keep people from going back. One that failed a short while ago
+// does not count: it would fail again, and keep people from going back.
+func ownerlessFailover(s *snapshot.Snapshot) *Proposed {
 	if failedLast(s) || !s.May(gate.FailOver) {
 		return nil
 	}
