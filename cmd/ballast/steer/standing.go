@@ -15,7 +15,6 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
-	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/standing"
@@ -146,9 +145,8 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc configmap.Document, notes
 			return Standing{}, all, err
 		}
 	}
-	now := input.Inputs{Discovered: ours, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
-	fixed := fixedOf(all, ours)
-	return Standing{Pins: compare.InForce(now).Pins, Fixed: fixed, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
+	pins, fixed := standing.Pins(doc.Pins, standing.Fleet(input.Inputs{Discovered: ours}).Clusters), fixedOf(all, ours)
+	return Standing{Pins: pins, Fixed: fixed, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
 }
 
 // withOthers adds what has a row all the same: Secrets that are not selected, as ones that nobody may write, and Secrets
