@@ -54,7 +54,7 @@ func TestAStoppedFleetComesBackOnceThoughItsPlanCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.takeIn(&in, snapshot)
-		l.goesBackUnwritten(in, snapshot, refused)
+		l.keyless.goesBackUnwritten(in, snapshot, refused)
 		clock.Step(time.Minute)
 	}
 	cycle()

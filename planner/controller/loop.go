@@ -42,9 +42,7 @@ type Loop struct {
 	plan    *inforce.Known
 	panics  *panics
 	repairs *repair.Repairs
-
-	mu       sync.Mutex
-	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
+	*health
 
 	// What only the goroutine of Run touches.
 	asks      *gather.Asker
@@ -54,9 +52,8 @@ type Loop struct {
 	taken     []string // clusters that repairs brought back, which this cycle counts
 	memory    memory.Memory
 	archive   *archive.Archive
-	full      bool // people were told that the plan's ConfigMap has no room left
-	unrenewed bool // people were told that the plan's key cannot be made anew
-	bringing  bool // without the key a plan was written that brings back what x0y stopped, and the workload is at 0 still
+	writes    *writer
+	keyless   *keyless
 	news      telemetry.News
 	blocked   telemetry.BlockedNews
 	onSecrets telemetry.SecretNews
@@ -70,7 +67,9 @@ func NewLoop(options wiring.Options) *Loop {
 	l.looker, l.plan, l.panics = &gather.Looker{Options: o}, &inforce.Known{Options: o}, &panics{Options: o}
 	l.repairs = repair.New(o, l.looker, l.plan, &l.onSecrets, l.drifted, l.panics.caught)
 	l.archive = &archive.Archive{Options: o, Known: l.plan}
-	l.asks, l.status = &gather.Asker{Options: o}, &publisher{Options: o}
+	l.asks, l.status, l.health = &gather.Asker{Options: o}, &publisher{Options: o}, &health{Options: o}
+	l.keyless = &keyless{Options: o, looker: l.looker, plan: l.plan, repairs: l.repairs, archive: l.archive, drifted: l.drifted}
+	l.writes = &writer{Options: o, plan: l.plan, archive: l.archive, keyless: l.keyless, changed: l.changed}
 	return l
 }
 
@@ -123,14 +122,14 @@ func (l *Loop) takeOver(ctx context.Context) error {
 		return nil
 	}
 	if err := l.archive.Unseal(ctx); err != nil {
-		return l.withoutKey(ctx, err)
+		return l.keyless.after(ctx, err)
 	}
 	history, problems, err := l.Store.ReadHistory(ctx)
 	if err != nil {
 		return fmt.Errorf("taking over from the last leader: %w", err)
 	}
-	if err := l.renewKey(ctx, history, problems); err != nil {
-		return l.withoutKey(ctx, err)
+	if err := l.keyless.renew(ctx, history, problems); err != nil {
+		return l.keyless.after(ctx, err)
 	}
 	for _, p := range problems {
 		l.Log.Info("a part of the history was dropped", "problem", p)
@@ -147,30 +146,6 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	newest := l.archive.Newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
-	return nil
-}
-
-// renewKey makes the key anew where the one that was found vouches for nothing that stands: it may be another's.
-func (l *Loop) renewKey(ctx context.Context, history store.History, foreign []string) error {
-	if l.Store.MadeKey() || len(history.Parts) > 0 || history.LastPlan() != nil {
-		return nil
-	}
-	stands, err := l.Store.Read(ctx)
-	if err != nil {
-		return fmt.Errorf("taking over from the last leader: %w", err)
-	}
-	nothing := len(foreign) == 0 && stands.Document.PlanErr == nil // leaders that end with their first write must get on
-	if nothing || stands.Document.Plan != nil {
-		return nil
-	}
-	if err := l.Store.Renew(ctx); err != nil {
-		if !l.unrenewed {
-			l.Emit(discover.Workload{}, telemetry.KeyMissing(err))
-		}
-		l.unrenewed = true
-		return err
-	}
-	l.Emit(discover.Workload{}, telemetry.KeyReplaced())
 	return nil
 }
 
@@ -232,7 +207,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		return "failed", err
 	}
 	storing := l.Clock.Now()
-	result, written, err := l.write(ctx, in, out, base)
+	result, written, err := l.writes.write(ctx, in, out, base)
 	l.Metrics.PhaseTime.WithLabelValues("store").Observe(l.Clock.Since(storing).Seconds())
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {
@@ -347,22 +322,4 @@ func (l *Loop) judge(doc configmap.Document, inForce *plan.Plan) {
 		l.drifted.raise()
 	}
 	l.plan.MarkJudged()
-}
-
-func (l *Loop) alive() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lastLive = l.Clock.Now()
-}
-
-// Alive is the health check of a leader: cycles end. A cycle may take several timeouts of a Prometheus that hangs.
-func (l *Loop) Alive() error {
-	c := l.Config()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	limit := 3*time.Duration(c.Interval) + 10*c.Poll.Timeout()
-	if since := l.Clock.Since(l.lastLive); !l.lastLive.IsZero() && since > limit {
-		return fmt.Errorf("no cycle has ended for %s, more than %s", since.Round(time.Second), limit)
-	}
-	return nil
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"ballast/planner/controller/archive"
+	"ballast/planner/controller/inforce"
+	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/plan/codec"
@@ -12,19 +15,29 @@ import (
 	"ballast/planner/telemetry"
 )
 
+// writer writes the plan.
+type writer struct {
+	*wiring.Options
+	plan    *inforce.Known
+	archive *archive.Archive
+	keyless *keyless
+	changed signal
+	full    bool // people were told that the plan's ConfigMap has no room left
+}
+
 // patchable sees to it that people can patch the plan ConfigMap, whether or not a plan is written to it.
-func (l *Loop) patchable(ctx context.Context, base store.Snapshot) store.Snapshot {
-	mended, err := l.Store.Patchable(ctx, base)
+func (w *writer) patchable(ctx context.Context, base store.Snapshot) store.Snapshot {
+	mended, err := w.Store.Patchable(ctx, base)
 	if err != nil {
-		l.Log.Error(err, "starting the plan ConfigMap's managedFields anew, which nobody can patch with; it is tried again")
+		w.Log.Error(err, "starting the plan ConfigMap's managedFields anew, which nobody can patch with; it is tried again")
 		return base
 	}
 	return mended
 }
 
 // write stores a plan that changed. A lost race is no error: the winner's ConfigMap starts the next cycle.
-func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, base store.Snapshot) (string, store.Snapshot, error) {
-	base = l.patchable(ctx, base)
+func (w *writer) write(ctx context.Context, in input.Inputs, out cycle.Outcome, base store.Snapshot) (string, store.Snapshot, error) {
+	base = w.patchable(ctx, base)
 	if !out.Changed {
 		for _, p := range out.Problems {
 			if p.Keeps {
@@ -33,37 +46,37 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 		}
 		return "quiet", base, nil
 	}
-	written, err := l.Store.WritePlan(ctx, base, out.Next, l.archive.Floor(), configmap.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: out.Reason})
+	written, err := w.Store.WritePlan(ctx, base, out.Next, w.archive.Floor(), configmap.Meta{DecidedAt: in.Now, DecidedBy: w.Identity, Reason: out.Reason})
 	if errors.Is(err, store.ErrConflict) {
-		l.Metrics.Writes.WithLabelValues("plan", "conflict").Inc()
-		l.changed.raise()
+		w.Metrics.Writes.WithLabelValues("plan", "conflict").Inc()
+		w.changed.raise()
 		return "conflict", base, nil
 	}
 	if err != nil {
-		l.Metrics.Writes.WithLabelValues("plan", "failed").Inc()
-		if full := errors.Is(err, store.ErrFull) || errors.Is(err, codec.ErrTooLarge); full && !l.full {
-			l.full = full
-			l.Tell(in, telemetry.PlanFull(err))
+		w.Metrics.Writes.WithLabelValues("plan", "failed").Inc()
+		if full := errors.Is(err, store.ErrFull) || errors.Is(err, codec.ErrTooLarge); full && !w.full {
+			w.full = full
+			w.Tell(in, telemetry.PlanFull(err))
 		}
-		l.goesBackUnwritten(in, base, err)
+		w.keyless.goesBackUnwritten(in, base, err)
 		return "failed", base, err
 	}
-	l.full = false
-	l.plan.Learn(written.Document)
+	w.full = false
+	w.plan.Learn(written.Document)
 	p := written.Document.Plan
 	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {
 		return "quiet", written, nil // it enforces the same, so the store left it alone
 	}
-	l.Metrics.Writes.WithLabelValues("plan", "written").Inc()
-	l.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters", len(p.Clusters), "reason", out.Reason)
+	w.Metrics.Writes.WithLabelValues("plan", "written").Inc()
+	w.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters", len(p.Clusters), "reason", out.Reason)
 	events := []telemetry.Event{telemetry.PlanWritten(*p, out.Reason)}
 	if base.Restores() {
-		events = append(events, telemetry.WordsPutBack(l.Store.Plan))
+		events = append(events, telemetry.WordsPutBack(w.Store.Plan))
 	}
 	if e, ok := telemetry.RolloutTurned(out.Progress); ok {
 		events = append(events, e)
 	}
-	l.Tell(in, events...)
+	w.Tell(in, events...)
 	return "changed", written, nil
 }
 

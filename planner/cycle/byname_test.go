@@ -58,8 +58,8 @@ func TestWhatHasApplicationsByNameAloneIsNoOrphan(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("orphans (-want +got):\n%s", diff)
 			}
-			in, _ := untilNow(w.in)
-			c := newCycle(in, false, sizing.Ungrown{})
+			in := untilNow(w.in)
+			c := newCycle(in, w.in.InForce, sizing.Ungrown{})
 			c.run()
 			shut := ""
 			if len(want) > 0 {

@@ -37,13 +37,14 @@ import (
 func Run(in input.Inputs) outcome.Outcome { return run(in).Printable() }
 
 func run(in input.Inputs) outcome.Outcome {
-	in, redated := untilNow(in)
+	read := in.InForce
+	in = untilNow(in)
 	if seen := &in.Observed; seen.Reported.Hides(in.Memory.Changes.ByName) {
 		seen.Reported = seen.Reported.WithReaders()
 	}
 	in.Observed.Reported = in.Observed.Reported.Doubted(in.Memory.Changes.Ownership, in.Now)
 	return sizing.WithGrowth(in, func(held sizing.Ungrown) outcome.Outcome {
-		return newCycle(in, redated, held).run()
+		return newCycle(in, read, held).run()
 	})
 }
 
@@ -71,9 +72,9 @@ func (c *cycle) run() outcome.Outcome {
 	return c.Out
 }
 
-// untilNow takes what lies in the future as now: the clock was ahead, once. redated says that the stage under way began
-// now, which is to be written: its deadline would pass for nobody else.
-func untilNow(in input.Inputs) (_ input.Inputs, redated bool) {
+// untilNow takes what lies in the future as now: the clock was ahead, once. A stage under way began now, then, which differs from
+// the plan that was read and is to be written: its deadline would pass for nobody else.
+func untilNow(in input.Inputs) input.Inputs {
 	in.Memory = in.Memory.Until(in.Now)
 	if p := in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(in.Now) {
 		now := p.Clone()
@@ -81,9 +82,9 @@ func untilNow(in input.Inputs) (_ input.Inputs, redated bool) {
 			in.Memory.Changes.Counted = in.Now.UTC().Truncate(time.Second)
 		}
 		now.Rollout.Since = in.Now.UTC().Truncate(time.Second)
-		in.InForce, redated = &now, true
+		in.InForce = &now
 	}
-	return in, redated
+	return in
 }
 
 // plan is the cycle of a fleet that is believed.
@@ -111,16 +112,16 @@ type cycle struct {
 	*outcome.Draft
 	watch     *safety.Breaker
 	votes     *election.Election
-	redated   bool           // the stage under way began in the future, by a clock that was ahead
+	read      *plan.Plan     // the plan in force as it stands in its ConfigMap
 	turnsBack string         // why a rollout that has stopped every replica brings them back as they were
 	verdicts  gate.Verdicts  // of the gates, before anything began
 	ungrown   sizing.Ungrown // replicas that nothing is levelled to, since they may not grow for it
 }
 
-func newCycle(in input.Inputs, redated bool, held sizing.Ungrown) *cycle {
+func newCycle(in input.Inputs, read *plan.Plan, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
 	votes := &election.Election{Draft: d, Ballots: in.Memory.Votes}
-	return &cycle{Draft: d, watch: &safety.Breaker{Draft: d}, votes: votes, redated: redated, ungrown: held}
+	return &cycle{Draft: d, watch: &safety.Breaker{Draft: d}, votes: votes, read: read, ungrown: held}
 }
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a
@@ -141,7 +142,7 @@ func (c *cycle) keep() {
 		advancing{c}.advance(a.Ground)
 	}
 	c.Out.Next = a.Next
-	if c.Out.Changed = c.In.InForce == nil || c.redated || !a.Next.SameEnforced(*c.In.InForce); c.Out.Changed {
+	if c.Out.Changed = c.changes(a.Next); c.Out.Changed {
 		c.Out.Reason = strings.Join(c.Notes, "; ")
 	}
 }
@@ -225,6 +226,9 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 	return "", ""
 }
 
+// changes reports whether a plan enforces something else than the one that was read.
+func (c *cycle) changes(next plan.Plan) bool { return c.read == nil || !next.SameEnforced(*c.read) }
+
 // finish compares with the plan in force and words the reason. A plan that enforces the same is the one in force, loads
 // and revision too, since rows keep the load of their decision.
 func (c *cycle) finish(a *adopt.Adoption) {
@@ -233,7 +237,7 @@ func (c *cycle) finish(a *adopt.Adoption) {
 	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target, bounds.Capacity(a.Ground), c.Out.Loads)
 	c.noteFull(a.Next.Full)
 	c.Out.Next = a.Next
-	c.Out.Changed = c.In.InForce == nil || c.redated || !a.Next.SameEnforced(*c.In.InForce)
+	c.Out.Changed = c.changes(a.Next)
 	if !c.Out.Changed {
 		return
 	}

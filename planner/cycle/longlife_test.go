@@ -213,6 +213,26 @@ func TestAStageOfTheFutureHasItsDeadline(t *testing.T) {
 	}
 }
 
+// TestThatAStageBeganNowIsWritten, though nothing else changes: its deadline would pass for no leader that reads it from the plan.
+func TestThatAStageBeganNowIsWritten(t *testing.T) {
+	w := newWorld(skewed(12)...)
+	w.in.Config.Mode = plan.Hold
+	w.run(1)
+	p := w.in.InForce.Clone()
+	p.Rollout = &plan.Rollout{Mode: plan.ModeDefault, Stage: plan.Scaling, Since: w.in.Now, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 3, ControllerReplicas: 3}
+	w.in.InForce = &p
+	if out := Run(w.in); out.Changed {
+		t.Fatalf("a held rollout changed: %s", out.Reason)
+	}
+	ahead := p.Clone()
+	ahead.Rollout.Since = w.in.Now.Add(6 * time.Hour)
+	w.in.InForce = &ahead
+	out := Run(w.in)
+	if !out.Changed || out.Next.Rollout == nil || !out.Next.Rollout.Since.Equal(w.in.Now) {
+		t.Errorf("changed %t, rollout %+v; want its beginning to be now, and written", out.Changed, out.Next.Rollout)
+	}
+}
+
 // TestMaxReplicasBelowAPinRests: to the webhook a pin holds as long as its replica stands, so it keeps the replica.
 func TestMaxReplicasBelowAPinRests(t *testing.T) {
 	for name, rollout := range map[string]config.Rollout{

@@ -64,3 +64,16 @@ func TestAnotherSampleIsNoNews(t *testing.T) {
 		t.Error("another number of clusters is no news")
 	}
 }
+
+// TestWhatPodsCanBeGivenIsSaid, so that a command compares their sizes as the leader does.
+func TestWhatPodsCanBeGivenIsSaid(t *testing.T) {
+	in, out, p := looked()
+	if s := Of(in, out, p, "me", Status{}); s.Resizes != nil || s.KeepsLimits {
+		t.Errorf("nothing is known, and it says %v and %v", s.Resizes, s.KeepsLimits)
+	}
+	in.Resizes, in.KeepsLimits = ptr.To(false), true
+	s := Of(in, out, p, "me", Status{})
+	if s.Resizes == nil || *s.Resizes || !s.KeepsLimits {
+		t.Errorf("it says %v and %v, want that no running pod is resized, and no limit lowered", s.Resizes, s.KeepsLimits)
+	}
+}

@@ -56,8 +56,10 @@ type Status struct {
 	Orphaned     []Fault           `json:"orphaned,omitempty"`
 	Doubled      []Fault           `json:"doubled,omitempty"`
 	Problems     []problem.Problem `json:"problems,omitempty"`
-	PutBack      *probing.PutBack  `json:"putBack,omitempty"` // whose writes the webhooks put back, and refused
-	Omitted      int               `json:"omitted,omitempty"` // entries of the lists that had no room
+	Resizes      *bool             `json:"resizes,omitempty"`     // whether the API server changes the size of a running pod; nil: unknown
+	KeepsLimits  bool              `json:"keepsLimits,omitempty"` // it lowers no memory limit of one
+	PutBack      *probing.PutBack  `json:"putBack,omitempty"`     // whose writes the webhooks put back, and refused
+	Omitted      int               `json:"omitted,omitempty"`     // entries of the lists that had no room
 }
 
 // Outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
@@ -149,6 +151,7 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 		s.Line = &Line{Load: l.Load, Configured: l.Configured, Since: l.Since}
 	}
 	s.Blocked, s.PutBack = out.Waiting(), in.PutBack
+	s.Resizes, s.KeepsLimits = in.Resizes, in.KeepsLimits
 	for _, sick := range out.Replicas.Sick {
 		s.Unwell = append(s.Unwell, Unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
 	}

@@ -14,11 +14,13 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
+	"ballast/planner/cycle"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/people"
+	"ballast/planner/status"
 )
 
 // evacuator is the command's options at noon, as `ballast evacuate N --for 2h` has them where the flag is given.
@@ -298,6 +300,20 @@ func TestAPreviewEmptiesTheReplica(t *testing.T) {
 			t.Fatalf("%+v (%v), with %d moves to come", empty, err, len(e.Moves))
 		}
 	})
+}
+
+// TestAPreviewGivesNothingToAReplicaThatIsUnwell, by the leader's word, as the leader itself will not.
+func TestAPreviewGivesNothingToAReplicaThatIsUnwell(t *testing.T) {
+	p := fixture.Steered(nil)
+	s := steer.State{Document: configmap.Document{Plan: &p}}
+	cordons := []people.Cordon{{Replica: 2, Until: fixture.Noon.Add(time.Hour)}}
+	for _, unwell := range []int{0, 1} {
+		said := &status.Status{LookedAt: fixture.Noon.Add(-time.Minute), Unwell: []status.Unwell{{Replica: unwell}}}
+		e := evacuating(s, steer.Standing{Said: said}, cordons, 2, fixture.Noon)
+		if len(e.Moves) == 0 || slices.ContainsFunc(e.Moves, func(m cycle.Move) bool { return m.To != 1-unwell }) {
+			t.Errorf("with replica %d unwell: %v, want all to go to %d", unwell, e.Moves, 1-unwell)
+		}
+	}
 }
 
 func TestWhateverEvacuatePrintsIsHarmless(t *testing.T) {

@@ -39,7 +39,7 @@ func evacuating(s steer.State, secrets steer.Standing, cordons []people.Cordon, 
 	view := plan.NewView(p, secrets.Pins)
 	in := secrets.Inputs(s.Document, now)
 	in.Cordon = people.FormatCordons(cordons)
-	answer := preview.PreviewEvacuation(in)
+	answer := preview.PreviewEvacuation(in, secrets.Unwell(now)...)
 	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.Waits(), Moves: []cycle.Move{}, now: now, loads: map[string]string{}}
 	for _, c := range cordons {
 		if c.Replica == replica {

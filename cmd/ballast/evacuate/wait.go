@@ -63,7 +63,7 @@ func HowEmpty(s steer.State, replica int, secrets steer.Standing, now time.Time)
 func rowsLeft(doc configmap.Document, view *plan.View, replica int, secrets steer.Standing, now time.Time) Emptying {
 	in := secrets.Inputs(doc, now)
 	in.Cordon = people.FormatCordons([]people.Cordon{{Replica: replica, Until: now.Add(time.Hour)}})
-	answer := preview.PreviewEvacuation(in)
+	answer := preview.PreviewEvacuation(in, secrets.Unwell(now)...)
 	stays := map[string]failover.NoteKind{}
 	for _, n := range answer.Notes {
 		stays[n.Cluster] = n.Kind

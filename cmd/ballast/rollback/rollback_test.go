@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/preview"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
+	"ballast/planner/status"
 )
 
 func keptAs(p plan.Plan, revision int64, at time.Time, reason string) keptPlan {
@@ -205,6 +206,13 @@ func TestTheWayBackTellsWhoStays(t *testing.T) {
 	d = wayBack(doc, secrets, then, fixture.Noon)
 	if diff := cmp.Diff([][]string{{"lab"}, nil, {"dev", "prod-ap"}}, [][]string{d.Pinned, d.Beside, d.Cordoned}); diff != "" {
 		t.Errorf("with replica 0 cordoned: pinned, beside, cordoned (-want +got):\n%s", diff)
+	}
+	doc.Cordon = ""
+	for ago, unwell := range map[time.Duration][]string{time.Minute: {"dev", "prod-ap"}, time.Hour: nil} { // what was said long ago counts for nothing
+		secrets.Said = &status.Status{LookedAt: fixture.Noon.Add(-ago), Unwell: []status.Unwell{{Replica: 0}}}
+		if d = wayBack(doc, secrets, then, fixture.Noon); !slices.Equal(d.Unwell, unwell) || len(d.Moves) != 1-len(unwell)/2 {
+			t.Errorf("with replica 0 unwell %s ago: %v stay and %v move, want %v to stay", ago, d.Unwell, d.Moves, unwell)
+		}
 	}
 }
 

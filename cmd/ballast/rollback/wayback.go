@@ -31,6 +31,7 @@ type difference struct {
 	Pinned    []string          `json:"pinned,omitempty"`    // stay, though they were elsewhere
 	Fixed     []string          `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
 	Cordoned  []string          `json:"cordoned,omitempty"`  // stay, for the replica they were on is cordoned
+	Unwell    []string          `json:"unwell,omitempty"`    // stay, for the replica they were on is unwell
 	Beyond    []string          `json:"beyond,omitempty"`    // stay, for the replica they were on is not there, and the replicas are people's
 	Beside    []string          `json:"beside,omitempty"`    // stay with another Secret of their server, or for a group's sake
 	Gone      []string          `json:"gone,omitempty"`      // were there then, and are no more
@@ -51,7 +52,7 @@ func wayBack(doc configmap.Document, secrets steer.Standing, then plan.Plan, at 
 	now := *doc.Plan
 	in := secrets.Inputs(doc, at)
 	in.Rollback = &input.Rollback{Revision: then.Revision, Plan: &then}
-	way := preview.PreviewRollback(in)
+	way := preview.PreviewRollback(in, secrets.Unwell(at)...)
 	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{steer.ReplicasAhead(now), way.Replicas},
 		Moves: []cycle.Move{}, Sizes: way.Sizes, loads: map[string]string{}}
 	view := plan.NewView(now, way.Pins)
@@ -87,6 +88,8 @@ func (d *difference) tell(name string, at int, way preview.WayBack, secrets stee
 		d.Pinned = append(d.Pinned, name)
 	case slices.Contains(way.Cordoned, was.Replica):
 		d.Cordoned = append(d.Cordoned, name)
+	case slices.Contains(way.Unwell, was.Replica):
+		d.Unwell = append(d.Unwell, name)
 	case was.Replica >= way.Replicas:
 		d.Beyond = append(d.Beyond, name)
 	default:
@@ -164,6 +167,7 @@ func (d difference) writeStays(w io.Writer) {
 		{d.Pinned, "pinned, and stay: "},
 		{d.Fixed, "immutable, unmanaged or not selected, and stay: "},
 		{d.Cordoned, "were on a replica that is cordoned, and stay: "},
+		{d.Unwell, "were on a replica that is unwell, and stay: "},
 		{d.Beyond, "were on a replica that there is not now, and stay: "},
 		{d.Beside, "stay with another Secret of their server, or since a group says so: "},
 		{d.Displaced, "on a replica that goes or went, and placed anew: "},

@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
+	"ballast/planner/diff"
 	"ballast/planner/status"
 )
 
@@ -63,5 +65,26 @@ func TestTheExitCodeSaysWhetherAPersonIsNeeded(t *testing.T) {
 	s := (&observation{now: fixture.Noon.Add(time.Second)}).overview()
 	if diff := cmp.Diff([]string{"there is no plan in force"}, s.Needs); diff != "" {
 		t.Errorf("without a plan (-want +got):\n%s", diff)
+	}
+}
+
+// TestASizeThatNoRunningPodCanBeGivenIsNoDifference: the leader found that the API server changes the size of none, and holds it.
+func TestASizeThatNoRunningPodCanBeGivenIsNoDifference(t *testing.T) {
+	for name, test := range map[string]struct {
+		resizes     *bool
+		sized, held int
+	}{"resized": {ptr.To(true), 1, 0}, "not known": {nil, 1, 0}, "held": {ptr.To(false), 0, 1}} {
+		w := fixture.QuietWorld()
+		sizesAndOwners(w)
+		w.Said.Resizes = test.resizes
+		got, sized := look(t, w), 0
+		for _, step := range got.Drift {
+			if _, is := step.(diff.PatchPod); is {
+				sized++
+			}
+		}
+		if sized != test.sized || len(got.Held) != test.held {
+			t.Errorf("%s: pods to be resized: %d, held: %q; want %d and %d", name, sized, got.Held, test.sized, test.held)
+		}
 	}
 }

@@ -120,6 +120,9 @@ func (v *observation) inputs() input.Inputs {
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
 		Discovered: v.input, Workload: v.workload, Memory: memory.Memory{Known: v.known}}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
+	if v.said != nil {
+		in.Resizes, in.KeepsLimits = v.said.Resizes, v.said.KeepsLimits
+	}
 	if v.pods != nil {
 		in.Observed = input.Observed{Known: true, Dynamic: v.pods.Dynamic}
 		for _, p := range v.pods.Pods {

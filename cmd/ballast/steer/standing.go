@@ -15,7 +15,6 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
-	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/preview"
 	"ballast/planner/cycle/standing"
@@ -25,6 +24,8 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
+	"ballast/planner/status"
+	"ballast/planner/store"
 )
 
 // ReplicasAhead is the number of replicas that there are, or will be when the rollout under way has ended.
@@ -61,7 +62,8 @@ type Standing struct {
 	Pins   plan.Pins       // nil: only those of the plan ConfigMap are known
 	Fixed  map[string]bool // clusters that ballast does not move: of an immutable, unmanaged or not selected Secret
 	Homes  []standing.Home
-	Unseen string // what could not be read, so that a cluster may be where none shows
+	Unseen string         // what could not be read, so that a cluster may be where none shows
+	Said   *status.Status // by the leader; nil: nothing that may be read
 
 	Secrets  *discover.Input      // nil: they could not be read, and the plan's rows stand for them
 	workload discover.Workload    // where it was read
@@ -90,6 +92,17 @@ func (s Standing) Inputs(doc configmap.Document, now time.Time) input.Inputs {
 		}
 	}
 	return in
+}
+
+// Unwell are the replicas that the leader found unwell, where it has looked lately.
+func (s Standing) Unwell(now time.Time) (unwell []int) {
+	if s.Said == nil || s.Said.Old(now) {
+		return nil
+	}
+	for _, u := range s.Said.Unwell {
+		unwell = append(unwell, u.Replica)
+	}
+	return unwell
 }
 
 // Stands reads what counts for moves. Without the right to read Secrets it goes by the plan alone, and notes that.
@@ -146,9 +159,13 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc configmap.Document, notes
 			return Standing{}, all, err
 		}
 	}
-	now := input.Inputs{Discovered: ours, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
-	fixed := fixedOf(all, ours)
-	return Standing{Pins: compare.InForce(now).Pins, Fixed: fixed, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
+	kept := store.New(store.Options{Client: m.Client, Reader: m.Client, Namespace: m.Key.Namespace, Plan: m.Key.Name})
+	said, err := kept.ReadStatus(ctx)
+	if err != nil {
+		say.To(notes, "note: which replicas are unwell is not known, and any may receive clusters: %s\n", say.OneLine(err.Error()))
+	}
+	pins, fixed := standing.Pins(doc.Pins, standing.Fleet(input.Inputs{Discovered: ours}).Clusters), fixedOf(all, ours)
+	return Standing{Pins: pins, Fixed: fixed, Said: said, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
 }
 
 // withOthers adds what has a row all the same: Secrets that are not selected, as ones that nobody may write, and Secrets

@@ -55,12 +55,21 @@ func Preview(in input.Inputs) *snapshot.Snapshot {
 
 // PreviewEvacuation is where the clusters of cordoned replicas go, by the leader's own judgement and the loads of the
 // last decision, when the budget has room for all of them. The inputs have a plan in force; of the others it takes what
-// compare.InForce takes, and the configuration and the cordons.
-func PreviewEvacuation(in input.Inputs) failover.Evacuation {
+// compare.InForce takes, and the configuration and the cordons. Nothing goes to the replicas that the leader found unwell.
+func PreviewEvacuation(in input.Inputs, unwell ...int) failover.Evacuation {
 	s := Preview(in)
+	s.Replicas.Sick = sick(unwell)
 	r := proposal.Request(s, nil)
 	r.Budget = math.MaxInt
 	return failover.Evacuate(r, in.Now)
+}
+
+// sick are the replicas that the leader found unwell, without why.
+func sick(unwell []int) (all []failover.Sick) {
+	for _, replica := range unwell {
+		all = append(all, failover.Sick{Replica: replica})
+	}
+	return all
 }
 
 // PreviewLoss is where the clusters of replicas go that work no more, all from the same moment on, with so many beyond what the
@@ -80,13 +89,16 @@ type WayBack struct {
 	Pins     plan.Pins      // that hold meanwhile: data.pins and the Secrets' annotations together
 	Fleet    discover.Fleet // what stands
 	Cordoned []int
+	Unwell   []int
 	Sizes    []resize.SizeBack // that come back, as far as the rules of change let them
 }
 
-// PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider.
-func PreviewRollback(in input.Inputs) WayBack {
+// PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider. Nothing goes to the
+// replicas that it found unwell.
+func PreviewRollback(in input.Inputs, unwell ...int) WayBack {
 	s := Preview(in)
-	w := WayBack{Replicas: s.Next.Replicas, Rows: s.Next.Clusters, Pins: s.Pins, Fleet: s.Fleet, Cordoned: s.Cordoned}
+	s.Replicas.Sick = sick(unwell)
+	w := WayBack{Replicas: s.Next.Replicas, Rows: s.Next.Clusters, Pins: s.Pins, Fleet: s.Fleet, Cordoned: s.Cordoned, Unwell: unwell}
 	if why := in.Rollback.Refused(s.Next); why != "" {
 		w.Refused = why
 		return w

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/discover"
+	"ballast/planner/gz"
 	"ballast/planner/measure"
 	"ballast/planner/observed"
 	"ballast/planner/ownership/podlist"
@@ -602,6 +603,57 @@ func spread(i, n int) float64 {
 	return math.Exp(0.35 * (float64(x%1000)/500 - 1))
 }
 
+// asJSON is the size of a saved window whose numbers are JSON before they are packed, as the history's other parts are.
+func asJSON(t *testing.T, packed []byte) int {
+	t.Helper()
+	type saved struct {
+		Server string
+		Seen   [metrics]int64
+		Most   [2][]int64 // by pairs: how many steps ago, and the value
+		Rates  [2][]int64 // those that have one, those that matter, the highest level, and each by its distance from the highest before it
+	}
+	var w Window
+	if err := w.UnmarshalBinary(packed); err != nil {
+		t.Fatal(err)
+	}
+	var list []saved
+	for d, s := range w.saved {
+		one := saved{Server: fmt.Sprintf("%x", d)}
+		for i, seen := range s.seen {
+			one.Seen[i] = since(w.restored, seen)
+		}
+		for i, ring := range s.most {
+			for _, slot := range ring {
+				if slot.at != 0 {
+					one.Most[i] = append(one.Most[i], w.closed+1-int64(slot.at), int64(slot.value))
+				}
+			}
+		}
+		for i, ring := range s.rates {
+			one.Rates[i] = make([]int64, 3)
+			for back := range int64(steps) {
+				slot := ring[(w.closed-back)%steps]
+				if slot.at == 0 {
+					continue
+				}
+				one.Rates[i][0] |= 1 << back
+				if level := int64(levelOf(slot.value)); level > 0 {
+					one.Rates[i][1] |= 1 << back
+					one.Rates[i][2] = max(one.Rates[i][2], level)
+					one.Rates[i] = append(one.Rates[i], level-one.Rates[i][2])
+				}
+			}
+		}
+		list = append(list, one)
+	}
+	plain, err := (gz.Bounds{Bytes: mostSaved, Nested: 1 << 20}).PackJSON(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(plain)
+}
+
+// TestASavedWindowOfFiveThousandClustersIsSmall: it keeps within what a part of the history may take, and as JSON it would not.
 func TestASavedWindowOfFiveThousandClustersIsSmall(t *testing.T) {
 	for name, noise := range map[string]func(i, n int) float64{
 		"steady": func(int, int) float64 { return 1 },
@@ -620,6 +672,11 @@ func TestASavedWindowOfFiveThousandClustersIsSmall(t *testing.T) {
 		t.Logf("%s: %d KiB", name, len(packed)>>10)
 		if len(packed) > 200<<10 {
 			t.Errorf("%s: %d KiB, want at most 200", name, len(packed)>>10)
+		}
+		if plain := asJSON(t, packed); name == "noisy" && plain <= 200<<10 {
+			t.Errorf("as JSON it takes %d KiB, which is little enough: write it so", plain>>10)
+		} else {
+			t.Logf("%s: %d KiB as JSON", name, plain>>10)
 		}
 	}
 }

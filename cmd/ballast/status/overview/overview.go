@@ -12,8 +12,6 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
-	"ballast/planner/cycle"
-	"ballast/planner/cycle/compare"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/diff"
@@ -77,23 +75,6 @@ type Overview struct {
 	SeesPods bool      `json:"-"`
 }
 
-// UnderWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what
-// it waits for; empty where its stage has just begun, or the leader has not looked at it yet.
-type UnderWay struct {
-	Mode     string       `json:"mode"`
-	Stage    plan.Stage   `json:"stage"`
-	Since    time.Time    `json:"since"`
-	Deadline time.Time    `json:"deadline,omitzero"`
-	Late     bool         `json:"late,omitempty"`
-	From     plan.Count   `json:"from"`
-	To       plan.Count   `json:"to"`
-	Wave     int          `json:"wave,omitempty"`
-	Waves    int          `json:"waves,omitempty"`
-	Moves    []cycle.Move `json:"moves,omitempty"`
-	After    int          `json:"after,omitempty"` // clusters that move after this wave
-	Waits    string       `json:"waits,omitempty"`
-}
-
 // PodStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where
 // it holds no slot of a Deployment.
 type PodStatus struct {
@@ -153,29 +134,6 @@ func (s *Overview) TakeOver(said status.Status) {
 		return slices.ContainsFunc(said.Problems, func(q problem.Problem) bool { return p.Kind == q.Kind && p.Subject == q.Subject })
 	}
 	s.Problems = append(slices.DeleteFunc(s.Problems, known), said.Problems...)
-}
-
-// UnderWayOf is the rollout of the plan in force. What it waits for the leader says, if it has looked at this revision.
-func UnderWayOf(v *plan.View, said *status.Status, now time.Time) *UnderWay {
-	r := v.Plan.Rollout
-	if r == nil {
-		return nil
-	}
-	u := &UnderWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, From: r.From, To: plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
-		Wave: r.Wave, Waves: r.Waves, Moves: compare.MovesUnderWay(v)}
-	if said != nil && said.Revision == v.Plan.Revision && said.Rollout != nil {
-		u.Waits, u.Deadline, u.After = said.Rollout.Waits, said.Rollout.Deadline, said.Rollout.After
-		u.Late = said.Rollout.Late || !u.Deadline.IsZero() && now.After(u.Deadline)
-	}
-	return u
-}
-
-// describe words a move; where a cluster came from nobody may know any more.
-func describe(m cycle.Move) string {
-	if m.From == plan.NoReplica {
-		return fmt.Sprintf("%s: to %d", m.Cluster, m.To)
-	}
-	return fmt.Sprintf("%s: %d -> %d", m.Cluster, m.From, m.To)
 }
 
 // Same reports whether another look says the same, but for how long things are as they are.
