@@ -272,7 +272,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	in.Roomless = l.repairs.Refused.Roomless()
 	in.Resizes, in.KeepsLimits = l.asks.CanResize(ctx), l.Applier.KeepsLimits()
 	in.Surroundings = l.asks.Surroundings(ctx, in)
-	in.Neighbours = l.asks.FindNeighbours(ctx, in)
+	in.Conflicts = l.asks.FindConflicts(ctx, in)
 	in.Installation = l.asks.Installation(ctx, in)
 	return in, snapshot, nil
 }

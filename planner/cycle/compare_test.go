@@ -93,7 +93,7 @@ func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
 			if diff := cmp.Diff(test.carried, carried(got.Replicas)); diff != "" {
 				t.Errorf("replicas (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.steps, stepsOf(got.Agenda)); diff != "" {
+			if diff := cmp.Diff(test.steps, stepsOf(got.Diff)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.problems, problems(outcome.Outcome{Problems: got.Problems})); diff != "" {

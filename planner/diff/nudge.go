@@ -38,7 +38,7 @@ func (s Nudge) MarshalJSON() ([]byte, error) {
 }
 
 // nudges wakes the new owners of clusters: of those that the present wave moves, or takes back, and of those that a
-// repair gave another owner. Their Secrets carry their replica, or are given it by this agenda. A pod that is not ready
+// repair gave another owner. Their Secrets carry their replica, or are given it by these steps. A pod that is not ready
 // hears nothing.
 func (a *Result) nudges(v *plan.View, seen observed.State) {
 	patched := map[string]Why{}

@@ -193,10 +193,10 @@ func (r *Run) apply(out cycle.Outcome) {
 		return
 	}
 	view := plan.NewView(r.in.InForce.Clone(), out.Pins)
-	agenda := diff.Between(view, standing.Seen(r.in.InForce.Clusters, out.Fleet, r.in.Memory.Known, r.in.Workload), diff.Options{})
-	r.unsure = len(agenda.Steps) > 0
+	due := diff.Between(view, standing.Seen(r.in.InForce.Clusters, out.Fleet, r.in.Memory.Known, r.in.Workload), diff.Options{})
+	r.unsure = len(due.Steps) > 0
 	if r.unsure {
-		instant.Do(agenda.Steps, &r.in.Workload, r.in.Discovered.Secrets)
+		instant.Do(due.Steps, &r.in.Workload, r.in.Discovered.Secrets)
 		r.dirty = true
 	}
 }

@@ -223,13 +223,13 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			s.In.Surroundings.Nodes = &inputs.Nodes{Why: "ballast may not list nodes: install component size-nodes"}
 		}, []string{"Warning size inputs: SizeInputMissing: size rules read cores, of which nothing is known: ballast may not list nodes: install"}},
 		"an autoscaler": {func(s *look.Seen) {
-			s.Neighbours = []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa", Message: "HPA hpa scales it"}}
+			s.Conflicts = []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa", Message: "HPA hpa scales it"}}
 		}, []string{"Warning autoscalers: Autoscaled: HPA hpa scales it"}},
 		"a VPA that evicts": {func(s *look.Seen) {
-			s.Neighbours = []conflicts.Finding{{Kind: conflicts.Resized, Subject: "VPA argocd/vpa", Message: "VPA argocd/vpa evicts or resizes pods"}}
+			s.Conflicts = []conflicts.Finding{{Kind: conflicts.Resized, Subject: "VPA argocd/vpa", Message: "VPA argocd/vpa evicts or resizes pods"}}
 		}, []string{"Warning autoscalers: Resized: VPA argocd/vpa evicts or resizes pods"}},
 		"a budget that lets no pod go": {func(s *look.Seen) {
-			s.Neighbours = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb", Message: "PodDisruptionBudget pdb lets no pod go"}}
+			s.Conflicts = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb", Message: "PodDisruptionBudget pdb lets no pod go"}}
 		}, []string{"Warning autoscalers: PDBBlocks: PodDisruptionBudget pdb lets no pod go"}},
 		"External Secrets": {func(s *look.Seen) { s.Writers["external-secrets"] = []string{"dev"} },
 			[]string{`Warning GitOps: "external-secrets" writes the data of 1 cluster Secret`}},

@@ -211,7 +211,7 @@ func checkScrapes(s *look.Seen) []finding.Finding {
 
 // checkNeighbours tells who else changes the workload's number, size or pods.
 func checkNeighbours(s *look.Seen) (all []finding.Finding) {
-	for _, f := range s.Neighbours {
+	for _, f := range s.Conflicts {
 		if f.Kind == conflicts.CannotLook { // its words are about the planner's rights
 			all = append(all, finding.Unknown.With(f.Subject+" may not be listed", finding.MayNot("list", f.Subject))...)
 			continue

@@ -374,7 +374,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 			Clock: clock.RealClock{}, Nudger: nudger}),
 		NewFetcher: (&fetchers{}).get,
 		Observe:    a.newObserver(nudger).Observe,
-		Neighbours: func(ctx context.Context, p plan.Plan) ([]conflicts.Finding, error) {
+		Conflicts: func(ctx context.Context, p plan.Plan) ([]conflicts.Finding, error) {
 			return conflicts.Look(ctx, a.reader, p)
 		},
 		Surround: func(ctx context.Context, t plan.Target, w inputs.Wants) (inputs.Surroundings, error) {

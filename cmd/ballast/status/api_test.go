@@ -42,8 +42,8 @@ func showsWhatIsUnderWay(t *testing.T, s *fixture.Site) {
 	if diff := cmp.Diff(wantPods, got.Pods); diff != "" {
 		t.Errorf("the pods (-want +got):\n%s", diff)
 	}
-	if len(got.Cordons) != 1 || got.Cordons[0].Replica != 2 || got.Cordons[0].Clusters != 3 || len(got.Neighbours) != 1 || len(got.Unseen) > 0 {
-		t.Errorf("cordons %v, neighbours %v, unseen %v", got.Cordons, got.Neighbours, got.Unseen)
+	if len(got.Cordons) != 1 || got.Cordons[0].Replica != 2 || got.Cordons[0].Clusters != 3 || len(got.Conflicts) != 1 || len(got.Unseen) > 0 {
+		t.Errorf("cordons %v, neighbours %v, unseen %v", got.Cordons, got.Conflicts, got.Unseen)
 	}
 	erin := s.Granted("erin", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list"}},
 		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "deployments"}, Verbs: []string{"get", "list"}})

@@ -19,14 +19,14 @@ import (
 func (v *observation) overview() overview.Overview {
 	s := overview.Overview{Plan: v.state.Plan, Now: v.now, Workload: v.workload, Reason: v.state.Annotations[plan.AnnotationReason],
 		DecidedAt: v.state.Annotations[plan.AnnotationDecidedAt], DecidedBy: v.state.Annotations[plan.AnnotationDecidedBy],
-		PinProblems: v.state.PinProblems, Neighbours: v.neighbours, Unseen: v.unseen, Unread: v.unread}
+		PinProblems: v.state.PinProblems, Conflicts: v.neighbours, Unseen: v.unseen, Unread: v.unread}
 	if v.state.PlanErr != nil {
 		s.PlanError = v.state.PlanErr.Error()
 	}
 	in := v.inputs()
 	c := compare.InForce(in)
-	s.Replicas, s.Pins, s.Drift, s.Problems = c.Replicas, c.Pins, c.Agenda.Steps, c.Problems
-	for _, h := range c.Agenda.Held {
+	s.Replicas, s.Pins, s.Drift, s.Problems = c.Replicas, c.Pins, c.Diff.Steps, c.Problems
+	for _, h := range c.Diff.Held {
 		s.Held = append(s.Held, h.Message())
 	}
 	v.leads(&s)

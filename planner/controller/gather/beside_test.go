@@ -30,7 +30,7 @@ func TestNoLookBesideLastsLong(t *testing.T) {
 		}
 	}
 	a := &Asker{Options: &wiring.Options{Clock: clock, Log: logr.Discard(),
-		Neighbours: func(ctx context.Context, _ plan.Plan) ([]conflicts.Finding, error) {
+		Conflicts: func(ctx context.Context, _ plan.Plan) ([]conflicts.Finding, error) {
 			looks++
 			bounded(ctx)
 			return answer, failure
@@ -42,7 +42,7 @@ func TestNoLookBesideLastsLong(t *testing.T) {
 	in := input.Inputs{Now: epoch, Config: config.Default(), InForce: &plan.Plan{}}
 	found := func(after time.Duration) []conflicts.Finding {
 		clock.SetTime(clock.Now().Add(after))
-		return a.FindNeighbours(t.Context(), in)
+		return a.FindConflicts(t.Context(), in)
 	}
 	first := found(0)
 	failure, answer = errors.New("it lasted too long"), nil

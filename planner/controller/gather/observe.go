@@ -183,9 +183,9 @@ const (
 	besideAgain = time.Minute
 )
 
-// FindNeighbours looks for autoscalers and disruption budgets from time to time.
-func (a *Asker) FindNeighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
-	if a.Neighbours == nil || in.InForce == nil {
+// FindConflicts looks for autoscalers and disruption budgets from time to time.
+func (a *Asker) FindConflicts(ctx context.Context, in input.Inputs) []conflicts.Finding {
+	if a.Conflicts == nil || in.InForce == nil {
 		return nil
 	}
 	if since := a.Clock.Since(a.neighboursAt); !a.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
@@ -193,7 +193,7 @@ func (a *Asker) FindNeighbours(ctx context.Context, in input.Inputs) []conflicts
 	}
 	ctx, end := context.WithTimeout(ctx, besideFor)
 	defer end()
-	found, err := a.Neighbours(ctx, *in.InForce)
+	found, err := a.Conflicts(ctx, *in.InForce)
 	if err != nil {
 		a.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
 		a.found, a.neighboursAt = conflicts.Standing(found, a.found), a.Clock.Now().Add(besideAgain-neighboursEvery)

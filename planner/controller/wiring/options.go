@@ -36,7 +36,7 @@ type Options struct {
 	// The pods; nil: nothing is known of them.
 	Observe func(context.Context, poll.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport)
 	// Whether anything else steers the same workload or Secrets; nil: never asked.
-	Neighbours func(context.Context, plan.Plan) ([]conflicts.Finding, error)
+	Conflicts func(context.Context, plan.Plan) ([]conflicts.Finding, error)
 	// What of the installation differs from what was shipped; nil: never asked.
 	Installed func(context.Context, installation.Names) (installation.Seen, error)
 	// Whether the API server has pods/resize; nil: never asked.

@@ -18,7 +18,7 @@ import (
 type Comparison struct {
 	Replicas []plan.Replica // what each replica carries under the plan, by the rows' loads
 	Pins     plan.Pins      // data.pins and the Secrets' annotations together
-	Agenda   diff.Result
+	Diff     diff.Result
 	Problems []problem.Problem
 }
 
@@ -37,7 +37,7 @@ func InForce(in input.Inputs) Comparison {
 	seen := standing.Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
 	seen.Accepted = in.Discovered.AcceptDiscovery
 	seen.Pods = in.Observed.Pods
-	c.Agenda = diff.Between(view, seen, sizing.Options(in))
+	c.Diff = diff.Between(view, seen, sizing.Options(in))
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.

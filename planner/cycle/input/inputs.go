@@ -51,7 +51,7 @@ type Inputs struct {
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
 	Rebase      configmap.Rebase     `json:"rebase,omitempty"`   // what a person wants of the references
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
-	Neighbours  []conflicts.Finding  `json:"neighbours,omitempty"`
+	Conflicts   []conflicts.Finding  `json:"neighbours,omitempty"`
 
 	Installation []installation.Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
 	Healed       []string               `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle

@@ -36,7 +36,7 @@ func (w *Breaker) Look(g *ground.Ground) {
 	w.judgeOwners(g, empty >= ownership.ManyByName)
 	w.judgeReplicas(g)
 	w.judgeWaves(g)
-	for _, n := range w.In.Neighbours {
+	for _, n := range w.In.Conflicts {
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
 	}
 	for _, f := range w.In.Installation {

@@ -65,7 +65,7 @@ type Seen struct {
 	Trackers   map[gitops.Tracker][]string // Secrets by the GitOps tool whose mark they have
 	Scrapes    []poll.Sample               // seconds between two, by pod
 	ScrapesErr string
-	Neighbours []conflicts.Finding
+	Conflicts  []conflicts.Finding
 	Certs      bool // cert-manager serves its API
 	Hidden     bool // whether a webhook is installed may not be read
 	Webhook    *admissionv1.MutatingWebhookConfiguration
@@ -156,7 +156,7 @@ func (s *Seen) lookAtFleet(ctx context.Context, c client.Client, progress io.Wri
 	say.To(progress, "looking for autoscalers, disruption budgets and other writers\n")
 	found, err := conflicts.Look(ctx, c, p)
 	s.couldNot("autoscalers and disruption budgets", err)
-	s.Neighbours = found
+	s.Conflicts = found
 }
 
 func (s *Seen) target() plan.Target {

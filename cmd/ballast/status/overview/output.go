@@ -232,7 +232,7 @@ func (s *Overview) writeLists(w io.Writer) {
 
 // writeBeside says who else has a say over the workload, and what does not show.
 func (s *Overview) writeBeside(w io.Writer) {
-	for _, n := range s.Neighbours {
+	for _, n := range s.Conflicts {
 		say.To(w, "Beside   %s\n", n.Message)
 	}
 	if len(s.Unseen) > 0 {

@@ -66,10 +66,10 @@ type Overview struct {
 	Decisions   []decision          `json:"decisions,omitempty"` // newest first
 	Needs       []string            `json:"needs,omitempty"`     // what waits for a person
 
-	Neighbours []conflicts.Finding `json:"neighbours,omitempty"`
-	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
-	Unread     []string            `json:"unread,omitempty"` // what could not be read for another reason
-	Problems   []problem.Problem   `json:"problems,omitempty"`
+	Conflicts []conflicts.Finding `json:"neighbours,omitempty"`
+	Unseen    []string            `json:"unseen,omitempty"` // what this person may not read
+	Unread    []string            `json:"unread,omitempty"` // what could not be read for another reason
+	Problems  []problem.Problem   `json:"problems,omitempty"`
 
 	Now      time.Time `json:"-"`
 	SeesPods bool      `json:"-"`
