@@ -51,6 +51,25 @@ func TestWhatALeaderMeasuredOutlivesItWithItsDecision(t *testing.T) {
 	}
 }
 
+// TestAFirstShardIsTheOwnerHoweverLongItWaits: the API server refuses a Secret's first shard until nothing waits for it any more, and the
+// fleet is levelled meanwhile. Found by seed 20261127, where the plan moved that cluster, too.
+func TestAFirstShardIsTheOwnerHoweverLongItWaits(t *testing.T) {
+	c := newCrashCase(20261127, crashDefault, 3)
+	c.goals = c.goals[:1]
+	r := newCrashRun(t, anyServer.Start(t), c, crashFault{step: 6, harm: crashRefused, code: 403, lasts: 84 * time.Second})
+	levelled := 0 // rollouts before c03 has a shard, of which crashWatch knows whether it is its owner's
+	r.planned = func() {
+		if _, stamped := r.fleet.Shards["c03"]; !stamped {
+			levelled = r.watch.rollouts
+		}
+	}
+	r.reach(c)
+	r.wantMet("refused before write 6 with 403 for 1m24s (Secret c03)")
+	if levelled != 1 {
+		r.fatal("%d rollouts began while the shard was refused, want 1", levelled)
+	}
+}
+
 // wantMet compares the faults that came, for a run that is repeated by their steps.
 func (r *crashRun) wantMet(want ...string) {
 	r.Helper()
