@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAStoppedFleetIsBackWhateverItsWorkloadRefuses: rollout.x0y has stopped every replica, and for six minutes the API server takes no write
-// of the workload but that of its scale. Found by seed 20261127, when no run saw that write.
+// TestAStoppedFleetIsBackWhateverItsWorkloadRefuses: rollout.x0y has stopped every replica, and for six minutes the API server takes no
+// write of the workload but that of its scale. Found by seed 20261127, when no run saw that write.
 func TestAStoppedFleetIsBackWhateverItsWorkloadRefuses(t *testing.T) {
 	c := newCrashCase(20261127, crashX0Y, 3)
 	c.goals = c.goals[:1]
@@ -31,7 +31,8 @@ func TestWhatALeaderMeasuredOutlivesItWithItsDecision(t *testing.T) {
 	shift := c.goals[1].begin
 	c.goals[1].begin = func(r *crashRun) {
 		shift(r)
-		r.until("the next leader has saved what it knows", 10*time.Minute, func() bool { return r.leaders == 2 && r.leader != nil && r.leader.writes > 4 })
+		saved := func() bool { return r.leaders == 2 && r.leader != nil && r.leader.writes > 4 }
+		r.until("the next leader has saved what it knows", 10*time.Minute, saved)
 		measured := map[string]float64{}
 		for i, name := range r.remembered().measured.IDs {
 			measured[name] = r.remembered().measured.Column(loadMetric).Values[i]
@@ -45,7 +46,8 @@ func TestWhatALeaderMeasuredOutlivesItWithItsDecision(t *testing.T) {
 	ends := r.reach(c)
 	r.wantMet("conflict after write 6 (Secret c03)", "API server gone after write 30 for 5m20s (same leader afterwards: false) (Secret c00)",
 		r.faults.met[len(r.faults.met)-1].String()) // whatever the last one comes to
-	want := crashEnd{Replicas: 4, Env: 4, Rows: map[string]int{"c00": 0, "c01": 1, "c02": 1, "c03": 3, "c04": 0, "c05": 2, "c06": 3}, Makespan: 47}
+	want := crashEnd{Replicas: 4, Env: 4, Makespan: 47,
+		Rows: map[string]int{"c00": 0, "c01": 1, "c02": 1, "c03": 3, "c04": 0, "c05": 2, "c06": 3}}
 	if diff := cmp.Diff(want, ends[2]); diff != "" {
 		r.fatal("the end (-want +got):\n%s", diff)
 	}

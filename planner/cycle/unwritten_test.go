@@ -11,8 +11,8 @@ import (
 	"ballast/planner/discover"
 )
 
-// TestWhatNobodyCanWriteStaysWithTheAlgorithm: a Secret without a shard whose writes the API server refuses has its cluster where Argo CD's
-// algorithm has it, and the plan says so, whatever is levelled beside it. Once it can be written its first shard is that replica. Found by a
+// TestWhatNobodyCanWriteStaysWithTheAlgorithm: a Secret without a shard whose writes the API server refuses has its cluster where Argo
+// CD's algorithm has it, and the plan says so, whatever is levelled beside it. Once it can be written its first shard is that replica. Found by a
 // crash run of seed 20261127: the plan moved such a cluster, and half a minute later its first shard was not its owner.
 func TestWhatNobodyCanWriteStaysWithTheAlgorithm(t *testing.T) {
 	for name, partition := range map[string]config.Partition{

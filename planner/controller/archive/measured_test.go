@@ -31,7 +31,8 @@ func TestWhatADecisionWasMadeByIsSavedBeforeIt(t *testing.T) {
 			Columns: []measure.LastColumn{{ID: "apps", Values: []float64{value}, At: []int64{sim.Epoch.Unix()}, Measured: []bool{true}}}}
 	}
 	begins := func(in *input.Inputs, out *cycle.Outcome) {
-		out.Changed, out.Next.Rollout = true, &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: in.Now, Moves: map[string]int{"c0": 1}}
+		out.Changed = true
+		out.Next.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: in.Now, Moves: map[string]int{"c0": 1}}
 	}
 	fails := func(in *input.Inputs, out *cycle.Outcome) { out.Memory.HoldOff = in.Now }
 	for name, test := range map[string]struct {
@@ -44,8 +45,8 @@ func TestWhatADecisionWasMadeByIsSavedBeforeIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build()
-			a := &Archive{Options: &wiring.Options{Log: logr.Discard(), Config: config.Default, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
-				Clock: clocktesting.NewFakeClock(sim.Epoch), Emit: func(discover.Workload, ...telemetry.Event) {},
+			a := &Archive{Options: &wiring.Options{Log: logr.Discard(), Config: config.Default,
+				Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Clock: clocktesting.NewFakeClock(sim.Epoch), Emit: func(discover.Workload, ...telemetry.Event) {},
 				Store: store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"})}}
 			in := input.Inputs{Now: sim.Epoch, Config: config.Default(), Workload: sim.Workload(), Memory: memory.Memory{LastGood: measured(22)}}
 			if err := a.save(t.Context(), in.Memory); err != nil {

@@ -53,8 +53,8 @@ type Division struct {
 	Outlook map[int]evaluate.Offer // where they do, what the number that is wanted would save and cost
 }
 
-// Divide asks the partition for the best distribution from what stands. Where the number of replicas stays, so does what Argo CD's algorithm
-// has somewhere and nobody can write.
+// Divide asks the partition for the best distribution from what stands. Where the number of replicas stays, so does what Argo CD's
+// algorithm has somewhere and nobody can write.
 func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
 	d, err := divide(g, loads, now, nil)
 	if err != nil || d.Answer.Replicas != g.Next.Replicas {

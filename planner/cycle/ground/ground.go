@@ -85,10 +85,12 @@ func (g *Ground) followsCount(c discover.Cluster) bool {
 // Stays is the replica where Argo CD's algorithm has a cluster for as long as there are as many, since nobody can write its Secret;
 // NoReplica for any other. A Secret of a server that others name stays with them.
 func (g *Ground) Stays(i int) int {
-	c := g.Fleet.Clusters[i]
-	algorithms := c.Immutable && !c.Alone && g.followsCount(c)
+	c := &g.Fleet.Clusters[i]
+	if !c.Immutable || c.Alone || !g.followsCount(*c) {
+		return plan.NoReplica
+	}
 	restarts := g.Env().Of(g.Next.Replicas) != standing.ControllerReplicas(g.In.Workload)
-	if !algorithms || restarts || g.Owners[i] >= g.Next.Replicas {
+	if restarts || g.Owners[i] >= g.Next.Replicas {
 		return plan.NoReplica
 	}
 	return g.Owners[i]
