@@ -256,7 +256,7 @@ func (f *crashFaults) touch(k crashKind, name string) error {
 		return apierrors.NewConflict(schema.GroupResource{Group: "argoproj.io", Resource: "applications"}, "app-of-"+name, errors.New("it was written meanwhile"))
 	case crashSecret:
 		o = &corev1.Secret{ObjectMeta: meta}
-	case crashSet: // an annotation would leave its generation as it is
+	case crashSet, crashReplicas: // an annotation would leave its generation as it is
 		o, patch = &appsv1.StatefulSet{ObjectMeta: meta}, fmt.Sprintf(`{"spec":{"revisionHistoryLimit":%d}}`, 20+f.steps)
 	default:
 		o = &corev1.ConfigMap{ObjectMeta: meta}
@@ -267,7 +267,7 @@ func (f *crashFaults) touch(k crashKind, name string) error {
 	}
 	r.must(err)
 	switch k {
-	case crashSet:
+	case crashSet, crashReplicas:
 		r.readWorkload()
 	case crashSecret:
 		r.readSecret(name)

@@ -182,6 +182,7 @@ const (
 	crashSaid       crashKind = "status"
 	crashSecret     crashKind = "Secret"
 	crashSet        crashKind = "workload"
+	crashReplicas   crashKind = "scale" // the workload's replicas alone, by the subresource
 	crashAnnotation crashKind = "annotation"
 	crashNudge      crashKind = "nudge"
 )
@@ -232,6 +233,14 @@ func (l *crashLeader) guarded() client.WithWatch {
 				return err
 			}
 			return l.write(ctx, l.kindOf(o, data), o.GetName(), func(ctx context.Context) error { return c.Patch(ctx, o, p, opts...) })
+		},
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, of string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+		) error {
+			if of != string(crashReplicas) {
+				return fmt.Errorf("the test itself failed: nobody was to write %s of %s", of, o.GetName())
+			}
+			return l.write(ctx, crashReplicas, o.GetName(), func(ctx context.Context) error { return c.SubResource(of).Patch(ctx, o, p, opts...) })
 		},
 	})
 }
@@ -285,7 +294,7 @@ func (r *crashRun) written(k crashKind, name string, err error) {
 		_, had := r.fleet.Shards[name]
 		r.readSecret(name)
 		r.watch.secretWritten(name, before, had)
-	case crashSet:
+	case crashSet, crashReplicas:
 		r.readWorkload()
 		r.watch.workloadWritten()
 	}

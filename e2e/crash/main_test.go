@@ -39,6 +39,7 @@ const (
 	mostWait    = 5 * time.Second  // that changes put it off
 	lookSoon    = time.Second      // until the first repair
 	keySecret   = "ballast-plan-key"
+	loadMetric  = "apps"  // the only one of loads
 	ownerMetric = "owner" // which asks who owns what
 
 	leaderElected, panicked = "LeaderElected", "Panicked" // reasons of events

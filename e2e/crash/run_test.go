@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -23,6 +24,8 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
+	"ballast/planner/measure"
+	"ballast/planner/measure/lastgood"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/poll"
@@ -79,10 +82,11 @@ type crashRun struct {
 	trace   []string
 }
 
-// crashSaved is what a version of the history says.
+// crashSaved is what a version of the history says: when a rollout failed last, and what was measured of clusters.
 type crashSaved struct {
-	version string
-	heldOff time.Time
+	version  string
+	heldOff  time.Time
+	measured measure.LastGood
 }
 
 // crashNews is what watches have not told the leader yet.
@@ -163,6 +167,7 @@ func (r *crashRun) populate(c crashCase) {
 		r.readSecret(name)
 	}
 	r.readWorkload()
+	r.watch.replicas = r.fleet.Replicas
 	r.fleet.Populate(r.clock.Now())
 	r.writeStatus()
 }
@@ -327,26 +332,48 @@ func (r *crashRun) until(what string, most time.Duration, holds func() bool) {
 	}
 }
 
-// settled reports whether nothing is under way, nothing differs from the plan, nothing waits for a hold-off, and nothing
-// has changed for long enough.
+// settled reports whether nothing is under way, nothing differs from the plan, nothing waits for a hold-off, the leader goes by
+// the loads that there are, and nothing of it has changed for long enough.
 func (r *crashRun) settled() bool {
 	now, p := r.clock.Now(), r.watch.plan
+	if p != nil && r.misjudges() { // of what has just moved it believes no lower load for 20 minutes, and decides by the one before
+		r.watch.changed = now
+	}
 	if r.leader == nil || !r.leader.leads || p == nil || p.Rollout != nil || now.Sub(r.watch.changed) < crashPeace || r.faults.busy(now) {
 		return false
 	}
 	if r.differs() != "" {
 		return false
 	}
-	off := r.heldOff()
+	off := r.remembered().heldOff
 	return off.IsZero() || now.Sub(off) > heldOffFor+crashPeace
 }
 
-// heldOff is when a rollout failed last, by what a leader has saved of it.
-func (r *crashRun) heldOff() time.Time {
+// misjudges reports whether the values of the history are not the loads.
+func (r *crashRun) misjudges() bool {
+	measured := r.remembered().measured
+	column := measured.Column(loadMetric)
+	if column == nil {
+		return false // the run has other metrics, or nothing is saved yet
+	}
+	for i, name := range measured.IDs {
+		if load, there := r.fleet.loads[name]; there && column.Values[i] != lastgood.Round(load) {
+			return true
+		}
+	}
+	return false
+}
+
+// remembered is what a leader has saved; nothing where there is no history yet.
+func (r *crashRun) remembered() crashSaved {
 	cm := &corev1.ConfigMap{}
-	r.get(cm, r.config.Plan.History)
+	err := r.client.Get(r.ctx, client.ObjectKey{Namespace: r.namespace, Name: r.config.Plan.History}, cm)
+	if apierrors.IsNotFound(err) {
+		return crashSaved{}
+	}
+	r.must(err)
 	if r.saved.version == cm.ResourceVersion {
-		return r.saved.heldOff
+		return r.saved
 	}
 	s := store.New(store.Options{Client: r.client, Reader: r.client, Namespace: r.namespace, Plan: r.config.Plan.ConfigMap,
 		History: r.config.Plan.History, Key: keySecret})
@@ -355,8 +382,8 @@ func (r *crashRun) heldOff() time.Time {
 	r.must(err)
 	m, dropped := memory.Of(history.Parts)
 	r.must(errors.Join(dropped...))
-	r.saved = crashSaved{cm.ResourceVersion, m.HoldOff}
-	return m.HoldOff
+	r.saved = crashSaved{cm.ResourceVersion, m.HoldOff, m.LastGood}
+	return r.saved
 }
 
 // differs says what differs from the plan.

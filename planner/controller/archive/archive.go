@@ -136,7 +136,8 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 		return true
 	}
 	m := in.Memory
-	m.HoldOff, m.Changes.Pending = out.Memory.HoldOff, out.Memory.PendingOf(in.Memory, Undated(out.Next))
+	m.HoldOff, m.LastGood = out.Memory.HoldOff, out.Memory.LastGood
+	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
 	a.Unsaved = true
 	if err := a.save(ctx, m); err != nil {
 		a.Log.Error(err, "the hold-off is not saved yet")
@@ -147,7 +148,8 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 // SaveMoves saves what a decision sets before the plan says so, for a leader that dies in between would leave a budget that knows nothing of
 // its moves, and limits that know nothing of its restart. Moves that never came are counted all the same: who waits longer does no harm. A way
 // back waits for nothing, nor does a workload that stands at 0, a decision without moves, and a failover where the API server refuses to have
-// the history written (a quota of ConfigMaps): this leader counts it all the same.
+// the history written (a quota of ConfigMaps): this leader counts it all the same. What was measured is saved with it: of what has just moved
+// the next leader takes no lower value than the last one that it knows.
 func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r, was, m := out.Next.Rollout, in.Memory.Changes, in.Memory
 	back := r != nil && r.Stage == plan.Reverting
@@ -165,7 +167,8 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	if moves == 0 && (!sets || tried) {
 		return nil
 	}
-	m.HoldOff, m.Changes.Pending = out.Memory.HoldOff, out.Memory.PendingOf(in.Memory, Undated(out.Next))
+	m.HoldOff, m.LastGood = out.Memory.HoldOff, out.Memory.LastGood
+	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
 	if moves > 0 {
 		m.Changes.Ledger, m.Changes.Unserved, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Unserved, out.Memory.Changes.Counted
 	}

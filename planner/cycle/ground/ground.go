@@ -82,6 +82,20 @@ func (g *Ground) followsCount(c discover.Cluster) bool {
 	return c.Explicit.State != discover.ShardValid && g.In.Config.Rollout.Live == nil
 }
 
+// Stays is the replica where Argo CD's algorithm has a cluster for as long as there are as many, since nobody can write its Secret;
+// NoReplica for any other. A Secret of a server that others name stays with them.
+func (g *Ground) Stays(i int) int {
+	c := &g.Fleet.Clusters[i]
+	if !c.Immutable || c.Alone || !g.followsCount(*c) {
+		return plan.NoReplica
+	}
+	restarts := g.Env().Of(g.Next.Replicas) != standing.ControllerReplicas(g.In.Workload)
+	if restarts || g.Owners[i] >= g.Next.Replicas {
+		return plan.NoReplica
+	}
+	return g.Owners[i]
+}
+
 // Carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets say,
 // that replica stays.
 func (g *Ground) Carries(i int) int {

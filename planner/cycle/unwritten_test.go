@@ -1,0 +1,68 @@
+package cycle
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+)
+
+// TestWhatNobodyCanWriteStaysWithTheAlgorithm: a Secret without a shard whose writes the API server refuses has its cluster where Argo
+// CD's algorithm has it, and the plan says so, whatever is levelled beside it. Once it can be written its first shard is that replica. Found by a
+// crash run of seed 20261127: the plan moved such a cluster, and half a minute later its first shard was not its owner.
+func TestWhatNobodyCanWriteStaysWithTheAlgorithm(t *testing.T) {
+	for name, partition := range map[string]config.Partition{
+		"lpt":    {LPT: &config.LPT{}},
+		"sticky": {Sticky: config.Default().Partition.Sticky},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(20, 25, 30, 3, 15)
+			w.in.Config.Partition = partition
+			for name, at := range map[string]int{"c001": 1, "c002": 0, "c003": 2, "c004": 1} {
+				w.secret(name).Shard = discover.ShardValue{State: discover.ShardValid, N: at}
+			}
+			w.refuses, w.in.Barred = map[string]bool{"c000": true}, map[string]string{"c000": "a policy refuses it"}
+			var rows []int
+			for range 60 {
+				w.run(1)
+				rows = append(rows, w.row(t, "c000"))
+			}
+			if diff := cmp.Diff([]int{1}, slices.Compact(rows)); diff != "" { // which is its UID's
+				t.Errorf("the rows of what nobody can write (-want +got):\n%s", diff)
+			}
+			if got := w.row(t, "c001"); got != 2 {
+				t.Errorf("what stood beside it is on replica %d, want 2", got)
+			}
+			w.refuses, w.in.Barred = nil, nil
+			w.run(1)
+			if diff := cmp.Diff(discover.ShardValue{State: discover.ShardValid, N: 1}, w.secret("c000").Shard); diff != "" {
+				t.Errorf("its first shard (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNoLevellingMovesWhatNobodyCanWrite, whatever else there is.
+func TestNoLevellingMovesWhatNobodyCanWrite(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(rapid.SliceOfN(rapid.Float64Range(1, 40), 4, 9).Draw(t, "loads")...)
+		w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
+		if rapid.Bool().Draw(t, "sticky") {
+			w.in.Config.Partition.LPT, w.in.Config.Partition.Sticky = nil, config.Default().Partition.Sticky
+		}
+		for i := range w.in.Discovered.Secrets[1:] {
+			w.in.Discovered.Secrets[i+1].Shard = discover.ShardValue{State: discover.ShardValid, N: rapid.IntRange(0, 2).Draw(t, "shard")}
+		}
+		w.refuses, w.in.Barred = map[string]bool{"c000": true}, map[string]string{"c000": "a policy refuses it"}
+		for range 40 {
+			w.run(1)
+			if at := w.in.InForce.Clusters["c000"].Replica; at != 1 {
+				t.Fatalf("its row is on replica %d, and its owner 1", at)
+			}
+		}
+	})
+}
