@@ -92,6 +92,20 @@ func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration
 	return l, nil
 }
 
+// Current is the age that a listing may have for one who counts by it each cycle: where Argo CD's setting of the namespaces is another one
+// by now, the last listing says nothing of what the controllers that start by that one work on. A setting that cannot be read now is read
+// with the next listing.
+func (n *Nudger) Current(ctx context.Context, namespace string, age time.Duration) time.Duration {
+	l := n.last.Load()
+	if !l.serves(namespace, n.Clock.Now(), age) {
+		return age
+	}
+	if setting, err := n.setting(ctx, namespace); err != nil || setting == l.setting {
+		return age
+	}
+	return 0
+}
+
 // Listed is what the last listing went by: a digest of Argo CD's setting of the namespaces, and what keeps Applications from being found.
 func (n *Nudger) Listed() (setting string, problems []ListingProblem) {
 	l := n.last.Load()
