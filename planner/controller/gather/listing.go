@@ -35,7 +35,9 @@ type asked struct {
 
 // count asks how many Applications there are, for as long as wait lasts. One listing goes on beside the cycles that wait for it no longer,
 // and the last numbers stand meanwhile.
-func (o *Observer) count(ctx, wait context.Context, a *asked, ask Count, namespace string, fleet discover.Fleet, age time.Duration) (counted, error) {
+func (o *Observer) count(
+	ctx, wait context.Context, a *asked, ask Count, namespace string, fleet discover.Fleet, age time.Duration,
+) (counted, error) {
 	if a.running == nil {
 		running := make(chan counted, 1)
 		a.running = running

@@ -62,7 +62,8 @@ func TestNoCycleWaitsForAListing(t *testing.T) {
 // TestAListingThatIsRefusedSaysSo at once, whatever stood before.
 func TestAListingThatIsRefusedSaysSo(t *testing.T) {
 	fleet, away := discover.All(newWorld(1).in.Discovered, epoch), errors.New("forbidden")
-	o := Observer{Clock: testingclock.NewFakeClock(epoch), all: asked{last: counted{namespace: "argocd", of: ownership.Applications{server("c000"): 0}, at: epoch}},
+	before := asked{last: counted{namespace: "argocd", of: ownership.Applications{server("c000"): 0}, at: epoch}}
+	o := Observer{Clock: testingclock.NewFakeClock(epoch), all: before,
 		Count: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
 			return nil, time.Time{}, away
 		}}
