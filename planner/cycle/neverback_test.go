@@ -31,8 +31,9 @@ func TestAReplicaThatNeverComesBackIsNotWaitedForEver(t *testing.T) {
 		"never, with a pin to it": {change: func(w *liveWorld) { w.in.Pins = plan.Pins{w.on(1)[0]: 2} }, from: 6 * time.Hour, onto: true},
 		"never, with a Secret that nobody may write": {stays: func(w *liveWorld, cluster string) { w.secret(cluster).Immutable = true },
 			change: func(*liveWorld) {}, from: 6 * time.Hour, onto: true},
-		"never, with a pin to a replica that cannot be": {stays: func(w *liveWorld, cluster string) { w.in.Pins = plan.Pins{cluster: 99} },
+		"never, with a pin of one that is there": {stays: func(w *liveWorld, cluster string) { w.in.Pins = plan.Pins{cluster: 2} },
 			change: func(*liveWorld) {}, from: 6 * time.Hour, onto: true},
+		"never, with a pin to a replica that cannot be": {change: func(w *liveWorld) { w.in.Pins = plan.Pins{w.on(1)[0]: 99} }, from: 6 * time.Hour},
 		"never, and one is cordoned": {change: func(w *liveWorld) {
 			w.in.Cordon = fmt.Sprintf("1=%s", w.in.Now.Add(72*time.Hour).UTC().Format(time.RFC3339))
 		}},

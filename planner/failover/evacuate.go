@@ -74,7 +74,7 @@ type Evacuation struct {
 // nobody has its clusters, and a person who wants it empty must not keep them waiting by that. What the failover leaves of it waits as a drain does. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
 // first, each to the fullest replica that takes it; then the others, placed the heaviest first on the lightest replica,
 // which keeps the largest load small. Secrets with one server, and groups that stay together, go together, and join the ones
-// that stand on a healthy replica; pinned ones stay. What is kept apart goes where none of its group is. Where every other
+// that stand on a healthy replica; what is pinned to the replica that it has stays. What is kept apart goes where none of its group is. Where every other
 // replica has one, what a replica has that works stays, and what nobody has goes there all the same: a cluster without an
 // owner comes before a group.
 //

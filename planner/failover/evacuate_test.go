@@ -92,6 +92,9 @@ func TestWhereClustersGo(t *testing.T) {
 	split := four()
 	split.Clusters["d"] = plan.Row{Replica: 2, Load: "2", Server: "samehost"}
 	split.Clusters["e"] = plan.Row{Replica: 3, Load: "5", Server: "samehost"}
+	wasPinned := four()
+	wasPinned.Clusters["e"] = plan.Row{Replica: 3, Load: "5", Pinned: true}
+	wasPinned.Clusters["f"] = plan.Row{Replica: 3, Load: "3", Pinned: true}
 	shrinking := four()
 	shrinking.Rollout = &plan.Rollout{Mode: plan.ModeLive, From: plan.Count{Replicas: 4}, Replicas: 2}
 	beyond := four()
@@ -296,6 +299,17 @@ func TestWhereClustersGo(t *testing.T) {
 		"a pinned cluster stays": {request(four(), unwell(3), pins(plan.Pins{"e": 3, "a": 0})),
 			Evacuation{Moves: map[string]int{"f": 0, "g": 0}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)},
 				Notes: []Note{{PinnedStays, "e", 3, `cluster "e" stays on replica 3, which is unwell, for it is pinned there: unpin it, or pin it to another`}}}},
+		"a pin that is refused keeps its cluster nowhere": {request(four(), unwell(3), pins(plan.Pins{"e": 99, "f": 16})),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
+		"nor does one that waits for a replica": {request(four(), unwell(3), pins(plan.Pins{"e": 4, "f": 15})),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
+		"nor on a cordoned replica": {request(four(), cordoned(3), pins(plan.Pins{"e": 99, "f": 4})),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}}},
+		"nor the others of its server": {request(withServers, unwell(3), capacity(7), pins(plan.Pins{"g": 99})),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 1}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)},
+				Notes: []Note{{BeyondCapacity, "", 1, "replica 1 goes to load 8, beyond the capacity of 7: no other replica has room for what leaves"}}}},
+		"nor one that people took away or changed since the plan": {request(wasPinned, unwell(3), pins(plan.Pins{"f": 99})),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
 		"nobody may write its Secret": {request(four(), cordoned(1), func(r *Request) { r.Fixed = map[string]bool{"c": true, "a": true} }),
 			Evacuation{Notes: []Note{{FixedStays, "c", 1, `cluster "c" stays on replica 1, which is cordoned, for its Secret is immutable or unmanaged`}}}},
 		"one server goes together": {request(withServers, unwell(3), capacity(7)),
@@ -313,7 +327,7 @@ func TestWhereClustersGo(t *testing.T) {
 			Evacuation{Moves: map[string]int{"c": 0}, FailedOver: 1, Last: Last{Replica: 3, At: at(0)}}},
 		"one server that is pinned to two healthy ones joins the lower": {request(rows(4, map[string]plan.Row{
 			"a": {Replica: 1, Server: "samehost", Pinned: true}, "b": {Replica: 2, Server: "samehost", Pinned: true}, "c": {Replica: 3, Server: "samehost"},
-			"d": {Replica: 0, Server: "samehost"}}), unwell(3)),
+			"d": {Replica: 0, Server: "samehost"}}), unwell(3), pins(plan.Pins{"a": 1, "b": 2})),
 			Evacuation{Moves: map[string]int{"c": 1}, FailedOver: 1, Last: Last{Replica: 3, At: at(0)}}},
 		"one server stays with its pinned one": {request(withServers, unwell(3), pins(plan.Pins{"g": 3})),
 			Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 3, At: at(0)},

@@ -65,9 +65,11 @@ func (e *evacuation) at(name string) int {
 	return replica
 }
 
+// pinned reports whether a pin keeps the cluster where it is. One that is refused, or waits for replicas, keeps it nowhere. What a row says
+// of a pin is of an earlier plan: the pins of all Secrets that are there are known.
 func (e *evacuation) pinned(name string) bool {
-	_, pinned := e.View.Pin(name)
-	return pinned || e.View.Plan.Clusters[name].Pinned
+	pin, pinned := e.View.Pin(name)
+	return pinned && pin == e.at(name)
 }
 
 // leaves reports whether the cluster can move off a replica that is to be empty.

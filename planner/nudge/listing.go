@@ -61,22 +61,71 @@ func (l *listing) serves(namespace string, now time.Time, age time.Duration) boo
 	return old >= 0 && old <= max(age, 5*l.took)
 }
 
-// listed is a listing of at most that age: the last one, or one that is made now, by one caller for all that wait for
-// it.
+// run is a listing of Applications that goes on, listsFor at most, some 300,000 of them take a minute. Whoever asks for one waits for it as long as it
+// likes to.
+type run struct {
+	namespace string
+	began     time.Time
+	done      chan struct{}
+	found     *listing
+	err       error
+}
+
+// listsFor is how long one listing may go on.
+const listsFor = 5 * time.Minute
+
+// listed is a listing of at most that age: the last one, or one that is made now, for all that wait for it. It goes on beside whoever waits
+// no longer: one that took longer than anybody waits would never end.
 func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration) (*listing, error) {
-	if l := n.last.Load(); l.serves(namespace, n.Clock.Now(), age) {
-		return l, nil
+	for {
+		if l := n.last.Load(); l.serves(namespace, n.Clock.Now(), age) {
+			return l, nil
+		}
+		r := n.begin(ctx, namespace, age)
+		select {
+		case <-r.done:
+			if r.namespace == namespace {
+				return r.found, r.err
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for a listing of Applications: %w", context.Cause(ctx))
+		}
 	}
-	select {
-	case n.turn <- struct{}{}:
-		defer func() { <-n.turn }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for a listing of Applications: %w", context.Cause(ctx))
+}
+
+// begin begins a listing, or answers the one that goes on, or the last one where that is of at most that age by now.
+func (n *Nudger) begin(ctx context.Context, namespace string, age time.Duration) *run {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.running != nil {
+		return n.running
 	}
-	now := n.Clock.Now()
-	if l := n.last.Load(); l.serves(namespace, now, age) {
-		return l, nil
+	r := &run{namespace: namespace, began: n.Clock.Now(), done: make(chan struct{})}
+	if l := n.last.Load(); l.serves(namespace, r.began, age) {
+		r.found = l
+		close(r.done)
+		return r
 	}
+	n.running = r
+	go func() {
+		within, end := context.WithTimeout(context.WithoutCancel(ctx), listsFor)
+		defer end()
+		r.found, r.err = n.look(within, namespace, r.began)
+		n.mu.Lock()
+		n.running = nil
+		n.mu.Unlock()
+		close(r.done)
+	}()
+	return r
+}
+
+// look lists all Applications, which are anybody's: a panic there is a listing that failed.
+func (n *Nudger) look(ctx context.Context, namespace string, now time.Time) (l *listing, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l, err = nil, fmt.Errorf("listing Applications: a panic of type %T", p)
+		}
+	}()
 	setting, err := n.setting(ctx, namespace)
 	if err != nil {
 		return nil, err
@@ -86,10 +135,31 @@ func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration
 		return nil, err
 	}
 	n.report(problems)
-	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0 || all.unread, setting: setting, problems: problems,
+	l = &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0 || all.unread, setting: setting, problems: problems,
 		applications: newIndex(all.applications)}
 	n.last.Store(l)
 	return l, nil
+}
+
+// underWay reports whether a listing goes on for that long already.
+func (n *Nudger) underWay(long time.Duration) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.running != nil && n.Clock.Since(n.running.began) >= long
+}
+
+// Current is the age that a listing may have for one who counts by it each cycle: where Argo CD's setting of the namespaces is another one
+// by now, the last listing says nothing of what the controllers that start by that one work on. A setting that cannot be read now is read
+// with the next listing.
+func (n *Nudger) Current(ctx context.Context, namespace string, age time.Duration) time.Duration {
+	l := n.last.Load()
+	if !l.serves(namespace, n.Clock.Now(), age) {
+		return age
+	}
+	if setting, err := n.setting(ctx, namespace); err != nil || setting == l.setting {
+		return age
+	}
+	return 0
 }
 
 // Listed is what the last listing went by: a digest of Argo CD's setting of the namespaces, and what keeps Applications from being found.

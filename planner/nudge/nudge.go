@@ -4,11 +4,13 @@
 package nudge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +27,9 @@ import (
 const (
 	// keep is how long a listing tells where to look. It may be old: what it names is read again before it is written.
 	keep = 10 * time.Minute
+	// stands is how long one tells it while another one takes longer than waitsFor.
+	stands   = 30 * time.Minute
+	waitsFor = 5 * time.Second
 	// fresh is how old a listing may be to say that a cluster has no Application: two nudges of one cluster apart. One
 	// that was made since, before the cluster moved, is found by the second.
 	fresh = 10 * time.Second
@@ -51,9 +56,12 @@ type Options struct {
 // Nudger finds Applications by the cluster they deploy to, and has Argo CD refresh them. It is for concurrent use.
 type Nudger struct {
 	Options
-	turn     chan struct{} // held by whoever lists
 	last     atomic.Pointer[listing]
-	reported []ListingProblem // under turn
+	reported []ListingProblem // of the last listing
+	waits    time.Duration    // for a listing, where an older one names where to look; 0 stands for waitsFor
+
+	mu      sync.Mutex
+	running *run // the one listing that goes on
 }
 
 // New makes a Nudger that has listed nothing yet.
@@ -61,7 +69,7 @@ func New(o Options) *Nudger {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Nudger{Options: o, turn: make(chan struct{}, 1)}
+	return &Nudger{Options: o}
 }
 
 // Nudge asks for a refresh of one Application of the cluster: of its server or, where it is not empty, its name in Argo
@@ -78,22 +86,38 @@ func (n *Nudger) Nudge(ctx context.Context, namespace, cluster, server, name str
 
 // find looks into the last listing first, and into one of now where that did not serve.
 func (n *Nudger) find(ctx context.Context, namespace, server, name string) (string, error) {
-	var before *listing
-	for _, age := range []time.Duration{keep, fresh} {
-		l, err := n.listed(ctx, namespace, age)
-		if err != nil {
-			return "", err
-		}
-		if l == before {
-			break
-		}
-		before = l
-		application, err := n.refreshOne(ctx, l.applications.of(server, name), server, name)
-		if err != nil || application != "" {
-			return application, err
-		}
+	kept, err := n.kept(ctx, namespace)
+	if err != nil {
+		return "", err
 	}
-	return "", nil
+	application, err := n.refreshOne(ctx, kept.applications.of(server, name), server, name)
+	if err != nil || application != "" {
+		return application, err
+	}
+	l, err := n.listed(ctx, namespace, fresh)
+	if err != nil || l == kept {
+		return "", err
+	}
+	return n.refreshOne(ctx, l.applications.of(server, name), server, name)
+}
+
+// kept is a listing that tells where to look. Where one of now takes long, an older one does as long as that goes on beside.
+func (n *Nudger) kept(ctx context.Context, namespace string) (*listing, error) {
+	waits := cmp.Or(n.waits, waitsFor)
+	older := n.last.Load()
+	if !older.serves(namespace, n.Clock.Now(), stands) {
+		return n.listed(ctx, namespace, keep)
+	}
+	if n.underWay(waits) {
+		return older, nil
+	}
+	wait, end := context.WithTimeout(ctx, waits)
+	defer end()
+	l, err := n.listed(wait, namespace, keep)
+	if late := wait.Err() != nil && ctx.Err() == nil; err != nil && late {
+		return older, nil
+	}
+	return l, err
 }
 
 // refreshOne asks for a refresh of the best of the candidates as they are now, or of none. One that may not be read or

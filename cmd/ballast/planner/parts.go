@@ -98,7 +98,7 @@ func counting(n *nudge.Nudger, called func(discover.Cluster) string) gather.Coun
 		for i, c := range fleet.Clusters {
 			destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: called(c)}
 		}
-		count, at, err := n.Count(ctx, namespace, destinations, age)
+		count, at, err := n.Count(ctx, namespace, destinations, n.Current(ctx, namespace, age))
 		var forbidden *nudge.ForbiddenError
 		if errors.As(err, &forbidden) {
 			return nil, at, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, "+

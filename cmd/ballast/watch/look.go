@@ -149,7 +149,7 @@ func (w *watcher) fleet(ctx context.Context, reports []scrape.PodReport, l *look
 	for i, c := range fleet.Clusters {
 		destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Called()}
 	}
-	found, _, err := w.applications.Count(ctx, w.namespace, destinations, listedFor)
+	found, _, err := w.applications.Count(ctx, w.namespace, destinations, w.applications.Current(ctx, w.namespace, listedFor))
 	if err != nil {
 		l.Trouble = append(l.Trouble, "without Applications a cluster that nobody had since this began is not missed: "+say.OneLine(err.Error()))
 		return fleet, nil

@@ -27,33 +27,41 @@ type counted struct {
 	err       error
 }
 
+// asked is one question about Applications that goes on beside the cycles that wait for its answer no longer, and the last answer.
+type asked struct {
+	running chan counted // the listing that goes on
+	last    counted
+}
+
 // count asks how many Applications there are, for as long as wait lasts. One listing goes on beside the cycles that wait for it no longer,
 // and the last numbers stand meanwhile.
-func (o *Observer) count(ctx, wait context.Context, namespace string, fleet discover.Fleet, age time.Duration) (counted, error) {
-	if o.running == nil {
+func (o *Observer) count(
+	ctx, wait context.Context, a *asked, ask Count, namespace string, fleet discover.Fleet, age time.Duration,
+) (counted, error) {
+	if a.running == nil {
 		running := make(chan counted, 1)
-		o.running = running
+		a.running = running
 		go func() {
 			within, end := context.WithTimeout(ctx, listsFor)
 			defer end()
-			of, at, err := o.Count(within, namespace, fleet, age)
+			of, at, err := ask(within, namespace, fleet, age)
 			running <- counted{namespace, of, at, err}
 		}()
 	}
 	select {
-	case now := <-o.running:
-		o.running = nil
+	case now := <-a.running:
+		a.running = nil
 		if now.err == nil && now.of != nil {
-			o.last = now
+			a.last = now
 		}
 		if now.namespace == namespace && !errors.Is(now.err, context.DeadlineExceeded) {
 			return now.within(fleet), now.err
 		}
 	case <-wait.Done():
 	}
-	old, here := o.Clock.Now().Sub(o.last.at), o.last.namespace == namespace && o.last.of != nil
+	old, here := o.Clock.Now().Sub(a.last.at), a.last.namespace == namespace && a.last.of != nil
 	if here && old >= 0 && old < standsFor {
-		return o.last.within(fleet), nil
+		return a.last.within(fleet), nil
 	}
 	return counted{}, fmt.Errorf("listing Applications lasts longer than %s, and goes on beside: "+
 		"nobody can tell yet which cluster has none", besideFor)

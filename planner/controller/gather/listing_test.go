@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
+	"ballast/planner/ownership/scrape"
 )
 
 // TestNoCycleWaitsForAListing of Applications that lasts: the last numbers stand while it goes on, for half an hour; then, and of a cluster that
@@ -61,7 +62,8 @@ func TestNoCycleWaitsForAListing(t *testing.T) {
 // TestAListingThatIsRefusedSaysSo at once, whatever stood before.
 func TestAListingThatIsRefusedSaysSo(t *testing.T) {
 	fleet, away := discover.All(newWorld(1).in.Discovered, epoch), errors.New("forbidden")
-	o := Observer{Clock: testingclock.NewFakeClock(epoch), last: counted{namespace: "argocd", of: ownership.Applications{server("c000"): 0}, at: epoch},
+	before := asked{last: counted{namespace: "argocd", of: ownership.Applications{server("c000"): 0}, at: epoch}}
+	o := Observer{Clock: testingclock.NewFakeClock(epoch), all: before,
 		Count: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
 			return nil, time.Time{}, away
 		}}
@@ -69,4 +71,42 @@ func TestAListingThatIsRefusedSaysSo(t *testing.T) {
 	if !errors.Is(err, away) || reported.Clusters["c000"].Apps != ownership.Unknown {
 		t.Errorf("%d Applications, %v", reported.Clusters["c000"].Apps, err)
 	}
+}
+
+// TestWhoIsByNameAloneStandsWhileAListingLasts: it went with each cycle whose listing took longer than a cycle waits, and the cluster counted
+// as nobody's.
+func TestWhoIsByNameAloneStandsWhileAListingLasts(t *testing.T) {
+	fleet, clock := discover.All(newWorld(1).in.Discovered, epoch), testingclock.NewFakeClock(epoch)
+	byServer := make(chan ownership.Applications, 1)
+	o := Observer{Clock: clock, waits: time.Hour,
+		Count: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
+			return ownership.Applications{server("c000"): 3}, clock.Now(), nil
+		},
+		ByServer: func(ctx context.Context, _ string, _ discover.Fleet, _ time.Duration) (ownership.Applications, time.Time, error) {
+			select {
+			case found := <-byServer:
+				return found, clock.Now(), nil
+			case <-ctx.Done():
+				return nil, time.Time{}, context.Cause(ctx)
+			}
+		}}
+	pod := scrape.PodReport{SampledAt: epoch, Unplaced: 5, Servers: map[string]scrape.ServerReport{server("c000"): {}}}
+	pod.Ready = true
+	look := func(after time.Duration, byName, fails bool) {
+		t.Helper()
+		clock.SetTime(epoch.Add(after))
+		reported, err := o.reported(t.Context(), "argocd", []scrape.PodReport{pod}, fleet)
+		if got := reported.Clusters["c000"]; got.ByName != byName || got.Apps != 3 || (err != nil) != fails {
+			t.Errorf("after %s: by name %t of %d, %v; want %t of 3", after, got.ByName, got.Apps, err, byName)
+		}
+	}
+	byServer <- ownership.Applications{server("c000"): 0}
+	look(0, true, false)
+	o.waits = 100 * time.Millisecond
+	look(time.Minute, true, false)
+	look(29*time.Minute, true, false)
+	look(30*time.Minute, false, true)
+	o.waits = time.Hour
+	byServer <- ownership.Applications{server("c000"): 2}
+	look(31*time.Minute, false, false)
 }

@@ -40,9 +40,9 @@ type Observer struct {
 	// Listed, which may be nil, is what the last listing went by, and what keeps Applications from being found.
 	Listed func() (setting string, unlisted []string)
 
-	waits   time.Duration // for a listing; 0 stands for besideFor
-	running chan counted  // the listing that goes on
-	last    counted
+	waits    time.Duration // for a listing; 0 stands for besideFor
+	all      asked         // of Count
+	byServer asked         // of ByServer
 }
 
 // Count is how many Applications each server of a fleet has, by a listing of at most that age, and when that was so.
@@ -96,7 +96,7 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []scr
 	wait, end := context.WithTimeout(ctx, cmp.Or(o.waits, besideFor))
 	defer end()
 	for _, age := range []time.Duration{countedFor, ownership.OrphanedAfter} {
-		now, err := o.count(ctx, wait, namespace, fleet, age)
+		now, err := o.count(ctx, wait, &o.all, o.Count, namespace, fleet, age)
 		if err != nil {
 			return reported, err
 		}
@@ -109,11 +109,11 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []scr
 	if o.ByServer == nil || !slices.ContainsFunc(reported.Pods, empty) {
 		return reported, nil
 	}
-	byServer, _, err := o.ByServer(wait, namespace, fleet, ownership.OrphanedAfter)
+	byServer, err := o.count(ctx, wait, &o.byServer, o.ByServer, namespace, fleet, ownership.OrphanedAfter)
 	if err != nil {
 		return reported, err
 	}
-	reported.TellByName(byServer)
+	reported.TellByName(byServer.of)
 	return reported, nil
 }
 

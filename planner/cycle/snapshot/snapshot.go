@@ -146,7 +146,8 @@ func (s *Snapshot) LongDown() map[int]bool {
 func (s *Snapshot) mayLeave(replica int) bool {
 	held := map[string]bool{}
 	fixed := func(cl discover.Cluster) bool {
-		_, pinned := s.Pins[cl.Shard.ID] // wherever to: a replica that there is, it waits for; another one is refused, and named
+		pin, pinned := s.Pins[cl.Shard.ID]
+		pinned = pinned && pin < s.Next.Running() // else it is refused or waits, and keeps its cluster nowhere
 		return !standing.Managed(cl) || cl.Immutable || pinned
 	}
 	for _, cl := range s.Fleet.Clusters {

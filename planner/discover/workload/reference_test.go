@@ -98,6 +98,13 @@ func TestANumberThatEnvFromGivesIsRead(t *testing.T) {
 	own := from(secretSource())
 	own.Env = []corev1.EnvVar{{Name: discover.EnvShard, Value: "-1"}}
 	another := corev1.Container{Env: []corev1.EnvVar{{Name: discover.EnvShard, Value: "$(X)"}}}
+	says := func(value string) corev1.EnvVar { return corev1.EnvVar{Name: discover.EnvShard, Value: value} }
+	podName := corev1.EnvVar{Name: discover.EnvShard, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}
+	mayBeGone := corev1.EnvVar{Name: discover.EnvShard, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "gone"}, Key: "n", Optional: ptr.To(true)}}}
+	twice := func(entries ...corev1.EnvVar) corev1.Container {
+		return corev1.Container{Env: entries, EnvFrom: []corev1.EnvFromSource{configMapSource("zero", "")}}
+	}
 	for name, test := range map[string]struct {
 		container corev1.Container
 		shard     string
@@ -114,6 +121,15 @@ func TestANumberThatEnvFromGivesIsRead(t *testing.T) {
 		"an entry of its own wins": {own, "", false, ""},
 		"another variable":         {another, "", true, ""},
 		"no reference":             {corev1.Container{}, "", false, ""},
+
+		"of two entries the last, a number":         {twice(says("-1"), says("2")), "2", false, ""},
+		"of two entries the last, none":             {twice(says("2"), says("-1")), "", false, ""},
+		"the pod's name after a number":             {twice(says("2"), podName), "", false, ""},
+		"a number after the pod's name":             {twice(podName, says("2")), "2", false, ""},
+		"another variable after a number":           {twice(says("2"), says("$(X)")), "", true, ""},
+		"a number after another variable":           {twice(says("$(X)"), says("2")), "2", false, ""},
+		"a key that may be gone leaves what was":    {twice(says("2"), mayBeGone), "by reference", false, ""},
+		"a key that may be gone, and an own number": {twice(mayBeGone, says("-1")), "", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := fake.NewClientBuilder().WithObjects(numbers("zero", "0"), numbers("two", "2"), numbers("below", "-1")).Build()
