@@ -169,7 +169,9 @@ func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 	if a.held, err = h.reserve(r, a.state, rv); err != nil {
 		return a, err
 	}
-	if a.Verdict, err = h.decideFresh(r.Context(), a.state, rv); err != nil {
+	// A caller that hangs up is no fault of ballast's: the read, which lasts half a second at most, and all the while has a
+	// place among the connections, does not end with it.
+	if a.Verdict, err = h.decideFresh(context.WithoutCancel(r.Context()), a.state, rv); err != nil {
 		a.Verdict = h.fault(rv.operation, err)
 	}
 	return a, nil
