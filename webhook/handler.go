@@ -169,9 +169,7 @@ func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 	if a.held, err = h.reserve(r, a.state, rv); err != nil {
 		return a, err
 	}
-	// A caller that hangs up is no fault of ballast's: the read, which lasts half a second at most, and all the while has a
-	// place among the connections, does not end with it.
-	if a.Verdict, err = h.decideFresh(context.WithoutCancel(r.Context()), a.state, rv); err != nil {
+	if a.Verdict, err = h.decideFresh(r.Context(), a.state, rv); err != nil {
 		a.Verdict = h.fault(rv.operation, err)
 	}
 	return a, nil
@@ -184,7 +182,9 @@ func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review)
 	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.IsPlanner(rv.User) {
 		return v, err
 	}
-	if s, err = h.plans.Fresh(ctx); err != nil {
+	// A caller that hangs up is no fault of ballast's: the read does not end with it. It lasts half a second at most, for which
+	// the caller has its place among the connections.
+	if s, err = h.plans.Fresh(context.WithoutCancel(ctx)); err != nil {
 		return v, err
 	}
 	return h.decide(s, rv)
