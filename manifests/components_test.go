@@ -115,28 +115,28 @@ func TestSelfSignedNeedsNothingOfCertManager(t *testing.T) {
 // installations in one cluster have nothing in common.
 func TestOnlyThisIsClusterScoped(t *testing.T) {
 	shipped := []string{"ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
-		"ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd",
-		"ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd"}
+		"ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd", "ValidatingAdmissionPolicy ballast-pods.argocd",
+		"ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd", "ValidatingAdmissionPolicyBinding ballast-pods.argocd"}
 	for dir, want := range map[string][]string{
 		"base":                     shipped,
 		overlays()["cert-manager"]: shipped,
 		overlays()["self-signed"]: {
 			"ClusterRole ballast-certs.argocd", "ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-certs.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
-			"ValidatingAdmissionPolicy ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicy ballast-certs.argocd", "ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd",
-			"ValidatingAdmissionPolicyBinding ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicyBinding ballast-certs.argocd", "ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd",
+			"ValidatingAdmissionPolicy ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicy ballast-certs.argocd", "ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd", "ValidatingAdmissionPolicy ballast-pods.argocd",
+			"ValidatingAdmissionPolicyBinding ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicyBinding ballast-certs.argocd", "ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd", "ValidatingAdmissionPolicyBinding ballast-pods.argocd",
 		},
 		overlays()["retarget-example"]: {"ClusterRole ballast-planner.gitops", "ClusterRoleBinding ballast-planner.gitops", "MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops",
-			"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops",
-			"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops"},
+			"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops", "ValidatingAdmissionPolicy ballast-pods.gitops",
+			"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops", "ValidatingAdmissionPolicyBinding ballast-pods.gitops"},
 		everything: {
 			"ClusterRole ballast-certs.gitops", "ClusterRole ballast-planner-nodes.gitops", "ClusterRole ballast-planner-nudge.gitops", "ClusterRole ballast-planner.gitops",
 			"ClusterRoleBinding ballast-certs.gitops", "ClusterRoleBinding ballast-planner-nodes.gitops",
 			"ClusterRoleBinding ballast-planner-nudge.gitops", "ClusterRoleBinding ballast-planner.gitops",
 			"MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops",
 			"ValidatingAdmissionPolicy ballast-certs-webhooks.gitops", "ValidatingAdmissionPolicy ballast-certs.gitops", "ValidatingAdmissionPolicy ballast-floor.gitops",
-			"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops",
+			"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops", "ValidatingAdmissionPolicy ballast-pods.gitops",
 			"ValidatingAdmissionPolicyBinding ballast-certs-webhooks.gitops", "ValidatingAdmissionPolicyBinding ballast-certs.gitops", "ValidatingAdmissionPolicyBinding ballast-floor.gitops",
-			"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops",
+			"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops", "ValidatingAdmissionPolicyBinding ballast-pods.gitops",
 		},
 	} {
 		if diff := cmp.Diff(want, clusterScoped(t, dir)); diff != "" {

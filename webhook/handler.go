@@ -182,7 +182,9 @@ func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review)
 	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.IsPlanner(rv.User) {
 		return v, err
 	}
-	if s, err = h.plans.Fresh(ctx); err != nil {
+	// A caller that hangs up is no fault of ballast's: the read does not end with it. It lasts half a second at most, for which
+	// the caller has its place among the connections.
+	if s, err = h.plans.Fresh(context.WithoutCancel(ctx)); err != nil {
 		return v, err
 	}
 	return h.decide(s, rv)

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,6 +285,55 @@ func TestWhoeverReachesThePortRaisesNoAlert(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhoHangsUpRaisesNoAlert: the caller names the planner, has the plan read anew, and is gone meanwhile.
+func TestWhoHangsUpRaisesNoAlert(t *testing.T) {
+	gone := make(chan struct{})
+	known := &leaving{plans: plans{known: withPlan(nil, nil), live: withPlan(nil, nil)}}
+	m := NewMetrics(prometheus.NewRegistry())
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	h := NewHandler(known, m, log)
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		known.hungUp = r.Context().Done()
+		h.ServeHTTP(w, r)
+		close(gone)
+	}))
+	defer served.Close()
+
+	conn, err := net.Dial("tcp", served.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := admissionRequest(t, func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = plannerUser })
+	if _, err = fmt.Fprintf(conn, "POST /clusters HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	if err = conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-gone
+	if faults := testutil.ToFloat64(m.faults.WithLabelValues("clusters")); faults != 0 || known.reads != 1 {
+		t.Errorf("%v faults in %d live reads, want none in one", faults, known.reads)
+	}
+	if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "fault") }) {
+		t.Errorf("lines %q tell of a fault", lines)
+	}
+}
+
+// leaving are plans whose live read lasts until the caller has gone, and fails if it may not go on.
+type leaving struct {
+	plans
+	hungUp <-chan struct{}
+}
+
+func (l *leaving) Fresh(ctx context.Context) (*inforce.State, error) {
+	<-l.hungUp
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return l.plans.Fresh(ctx)
 }
 
 // TestALogLineTellsWhoWasVerifiedAndIsForgedByNobody: names and users of a body are cut and cleaned.
