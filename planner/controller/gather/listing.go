@@ -34,10 +34,7 @@ func (o *Observer) count(ctx, wait context.Context, namespace string, fleet disc
 		running := make(chan counted, 1)
 		o.running = running
 		go func() {
-			within, end := context.WithTimeout(ctx, listsFor)
-			defer end()
-			of, at, err := o.Count(within, namespace, fleet, age)
-			running <- counted{namespace, of, at, err}
+			running <- o.list(ctx, namespace, fleet, age)
 		}()
 	}
 	select {
@@ -57,6 +54,19 @@ func (o *Observer) count(ctx, wait context.Context, namespace string, fleet disc
 	}
 	return counted{}, fmt.Errorf("listing Applications lasts longer than %s, and goes on beside: "+
 		"nobody can tell yet which cluster has none", besideFor)
+}
+
+// list reads objects that anybody wrote, in a goroutine of its own: a panic is a listing that failed.
+func (o *Observer) list(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (found counted) {
+	defer func() {
+		if p := recover(); p != nil {
+			found = counted{namespace: namespace, err: fmt.Errorf("listing Applications ended in a panic of type %T", p)}
+		}
+	}()
+	within, end := context.WithTimeout(ctx, listsFor)
+	defer end()
+	of, at, err := o.Count(within, namespace, fleet, age)
+	return counted{namespace, of, at, err}
 }
 
 // within is those numbers for a fleet: of a server that was not asked for then, none is known.
