@@ -256,13 +256,14 @@ func TestNothingThatWasForgedIsSaidInANewLeadersName(t *testing.T) {
 	}
 }
 
-// TestTheRevisionOutlivesThePlan: a leader that finds neither plan nor history says the revision that was said last, until a plan is in force.
+// TestTheRevisionOutlivesThePlan: a leader that finds neither plan nor history says the revision that was said last, until a plan is in
+// force.
 func TestTheRevisionOutlivesThePlan(t *testing.T) {
 	in, out, p := looked()
 	was := Heard(Of(in, out, p, "first", Status{}), noon)
 	s := Of(in, out, nil, "second", was)
 	if s.Revision != 7 || s.Rollout != nil || s.Budget != nil || len(s.Replicas) > 0 {
-		t.Errorf("without a plan it says revision %d, %+v, %+v, %+v; want 7 and nothing else of the plan", s.Revision, s.Rollout, s.Budget, s.Replicas)
+		t.Errorf("without a plan it says revision %d, %+v; want 7 and nothing else of the plan", s.Revision, s)
 	}
 	if s = Failed(s, errors.New("no API server"), "second", noon); s.Revision != 7 {
 		t.Errorf("a cycle that failed says revision %d, want 7", s.Revision)

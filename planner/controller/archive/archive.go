@@ -203,8 +203,8 @@ func Undated(p plan.Plan) string {
 	return plan.Digest(text)
 }
 
-// saveTries is how often a history is written over one that says nothing, or that was deleted, before it stays due: anybody may make an empty
-// one, and a decision must not wait for that. One that says something is another leader's, and is written over by the next cycle.
+// saveTries is how often a history is written over one that says nothing, or that was deleted, before it stays due: anybody may make an
+// empty one, and a decision must not wait for that. One that says something is another leader's, and is written over by the next cycle.
 const saveTries = 3
 
 // save writes the history with the memory. Where another one stands it stays due.

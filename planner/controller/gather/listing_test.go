@@ -71,7 +71,8 @@ func TestAListingThatIsRefusedSaysSo(t *testing.T) {
 	}
 }
 
-// TestAListingThatPanicsEndsNoPlanner: Applications are anybody's. It failed, the panic's value is told to nobody, and the next cycle lists anew.
+// TestAListingThatPanicsEndsNoPlanner: Applications are anybody's. It failed, the panic's value is told to nobody, and the next cycle lists
+// anew.
 func TestAListingThatPanicsEndsNoPlanner(t *testing.T) {
 	fleet, lists := discover.All(newWorld(1).in.Discovered, epoch), 0
 	o := Observer{Clock: testingclock.NewFakeClock(epoch), waits: time.Hour,
@@ -82,8 +83,9 @@ func TestAListingThatPanicsEndsNoPlanner(t *testing.T) {
 			return ownership.Applications{server("c000"): 3}, epoch, nil
 		}}
 	reported, err := o.reported(t.Context(), "argocd", nil, fleet)
-	if want := "listing Applications ended in a panic of type string"; err == nil || err.Error() != want || reported.Clusters["c000"].Apps != ownership.Unknown {
-		t.Errorf("%d Applications, %v; want none known, and %q", reported.Clusters["c000"].Apps, err, want)
+	known := reported.Clusters["c000"].Apps
+	if want := "listing Applications ended in a panic of type string"; err == nil || err.Error() != want || known != ownership.Unknown {
+		t.Errorf("%d Applications, %v; want none known, and %q", known, err, want)
 	}
 	if reported, err = o.reported(t.Context(), "argocd", nil, fleet); err != nil || reported.Clusters["c000"].Apps != 3 {
 		t.Errorf("the next cycle: %d Applications, %v; want 3", reported.Clusters["c000"].Apps, err)
