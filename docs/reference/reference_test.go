@@ -116,7 +116,8 @@ func planPage(t *testing.T) string {
 func statusPage(t *testing.T) string {
 	const file = "planner/status/condition.go"
 	return "# The status: `data.status` of ConfigMap `ballast-plan-status`\n\nOne JSON document, by the leader, as soon as anything in it changes, and once a minute. " +
-		"Nothing in ballast goes by it: `ballast status` and people's tools do.\n\n## Conditions\n\nIn the words of Kubernetes' conditions: `type`, `status` (True, False, Unknown), `reason`, " +
+		"It is for `ballast status` and people's tools. ballast itself goes by its revision alone, where plan and history are lost together, " +
+		"and a leader goes on with since when its conditions hold.\n\n## Conditions\n\nIn the words of Kubernetes' conditions: `type`, `status` (True, False, Unknown), `reason`, " +
 		"`message`, `lastTransitionTime`.\n\n" + table([]string{"type", "True says"}, constants(t, file, "Type")) +
 		"\n## Reasons\n\nBeside these Planning has the kind of the problem that keeps the plan, and Progressing the stage of the rollout.\n\n" +
 		table([]string{"reason", "meaning"}, constants(t, file, "ConditionReason"))

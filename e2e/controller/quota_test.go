@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
+	"ballast/planner/controller"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
@@ -100,55 +102,143 @@ func TestAStoppedFleetComesBackThoughItsPlanCannotBeMadeAnew(t *testing.T) {
 	}
 }
 
-// TestClustersFailOverThoughTheHistoryCannotBeMadeAnew: somebody deletes the history under a quota by which it is not made again. A dead
-// replica's clusters leave it all the same, once.
-func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
-	b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1, 1)
-	b.config.Failover = &config.Failover{After: config.Duration(5 * time.Minute), Settle: config.Duration(5 * time.Minute)}
-	b.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
-	dead := -1
-	l := b.newLoop()
-	l.Observe = func(context.Context, poll.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
+// mortal is a fleet of which a replica may die, with the default limits of moves.
+type mortal struct {
+	*bed
+	loop *controller.Loop
+	dead int
+}
+
+func newMortal(t *testing.T) *mortal {
+	t.Helper()
+	m := &mortal{bed: newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1, 1), dead: -1}
+	m.config.Failover = &config.Failover{After: config.Duration(5 * time.Minute), Settle: config.Duration(5 * time.Minute)}
+	m.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
+	m.loop = m.newLoop()
+	m.loop.Observe = func(context.Context, poll.Fetcher, discover.Workload, discover.Fleet) (input.Observed, []scrape.PodReport) {
 		o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true}}
 		for r := range 3 {
-			if r != dead {
+			if r != m.dead {
 				name := "argocd-application-controller-" + string(rune('0'+r))
 				o.Pods = append(o.Pods, observed.Pod{Replica: r, Name: name, Ready: true, Claimed: true, Answered: true})
 			}
 		}
 		return o, nil
 	}
-	once := func(n int) {
-		for range n {
-			_, err := l.Once(b.ctx)
-			b.log(err)
-			b.clock.Step(time.Duration(b.config.Interval))
+	return m
+}
+
+func (m *mortal) once(n int) {
+	m.Helper()
+	for range n {
+		_, err := m.loop.Once(m.ctx)
+		m.log(err)
+		m.clock.Step(time.Duration(m.config.Interval))
+	}
+}
+
+// on are the clusters that a replica has by the plan.
+func (m *mortal) on(replica int) (names []string) {
+	m.Helper()
+	for name, row := range m.plan().Clusters {
+		if row.Replica == replica {
+			names = append(names, name)
 		}
 	}
-	once(3)
-	on := func(replica int) (names []string) {
-		for name, row := range b.plan().Clusters {
-			if row.Replica == replica {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
-		return names
-	}
-	dead = b.plan().Clusters["c000"].Replica
+	slices.Sort(names)
+	return names
+}
+
+// TestClustersFailOverThoughTheHistoryCannotBeMadeAnew: somebody deletes the history under a quota by which it is not made again. A dead
+// replica's clusters leave it all the same, once.
+func TestClustersFailOverThoughTheHistoryCannotBeMadeAnew(t *testing.T) {
+	b := newMortal(t)
+	b.once(3)
+	b.dead = b.plan().Clusters["c000"].Replica
 	b.noConfigMaps()
 	b.gone(b.config.Plan.History)
-	once(15)
-	if left := on(dead); len(left) > 0 {
-		t.Errorf("the dead replica %d still has %q", dead, left)
+	b.once(15)
+	if left := b.on(b.dead); len(left) > 0 {
+		t.Errorf("the dead replica %d still has %q", b.dead, left)
 	}
 	if told := b.told("HistoryRefused"); len(told) != 1 || !strings.Contains(told[0], "Forbidden") {
 		t.Errorf("people were told %q", told)
 	}
 	revision := b.plan().Revision
-	once(20)
+	b.once(20)
 	if now := b.plan().Revision; now > revision+2 {
 		t.Errorf("revision %d after %d: it goes on and on", now, revision)
+	}
+}
+
+// emptied has somebody delete the history and make an empty one in its place, which anybody may.
+func (b *bed) emptied(locked bool) {
+	b.Helper()
+	b.gone(b.config.Plan.History)
+	empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: b.config.Plan.History}}
+	if locked {
+		empty.Immutable = &locked
+	}
+	b.must(b.client.Create(b.ctx, empty))
+}
+
+// TestClustersFailOverWhateverSomebodyMakesOfTheHistory: they delete it and make an empty one, before each write of the planner's, or once
+// and immutable. A dead replica's clusters leave it all the same, once.
+func TestClustersFailOverWhateverSomebodyMakesOfTheHistory(t *testing.T) {
+	for name, locked := range map[string]bool{"faster than it is written": false, "immutable": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newMortal(t)
+			b.once(3)
+			b.dead = b.plan().Clusters["c000"].Replica
+			if locked {
+				b.emptied(true)
+			} else {
+				b.meddle = map[string]func(int){"patch " + b.config.Plan.History: func(int) { b.emptied(false) }}
+			}
+			b.once(15)
+			if left := b.on(b.dead); len(left) > 0 {
+				t.Errorf("the dead replica %d still has %q", b.dead, left)
+			}
+			revision := b.plan().Revision
+			b.once(20)
+			if now := b.plan().Revision; now > revision+2 {
+				t.Errorf("revision %d after %d: it goes on and on", now, revision)
+			}
+		})
+	}
+}
+
+// TestAnEmptyHistoryIsWrittenOverAtOnce, two times in a row, too, so that what a decision limits is saved before its plan. One that says
+// something is another leader's: that race is lost.
+func TestAnEmptyHistoryIsWrittenOverAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		meddled int
+		meddles func(*bed)
+		unsaved int
+	}{
+		"an empty one":     {2, func(b *bed) { b.emptied(false) }, 0},
+		"none":             {1, func(b *bed) { b.gone(b.config.Plan.History) }, 0},
+		"another leader's": {1, func(b *bed) { b.remember(func(*memory.Memory) {}) }, 1},
+		"without end":      {1000, func(b *bed) { b.emptied(false) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, anyServer.Start(t), plan.Enforce, 3, 2, 1)
+			b.config.Rollout.Live, b.config.Rollout.Default = nil, nil
+			b.config.Rollout.X0Y = &config.X0YRollout{}
+			l, _ := b.start()
+			b.cycles(l, 2)
+			b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c000: 3\n" })
+			left := c.meddled
+			b.meddle = map[string]func(int){"patch " + b.config.Plan.History: func(int) {
+				if left--; left >= 0 {
+					c.meddles(b)
+				}
+			}}
+			b.cycles(l, 1)
+			if unsaved := b.logs("what a decision limits is not saved before it"); unsaved != c.unsaved || b.plan().Rollout == nil {
+				t.Errorf("a restart was not saved before the plan %d times, want %d; the rollout is %+v", unsaved, c.unsaved, b.plan().Rollout)
+			}
+		})
 	}
 }
 

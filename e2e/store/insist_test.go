@@ -38,6 +38,8 @@ func passesOverNobody(t *testing.T, w *world) {
 		written           bool
 	}{
 		"nothing but noise":              {nothing, annotates("noise", "1"), true},
+		"who froze it, for people":       {annotates("paused-by", "alice"), annotates("paused-by", "bob"), true},
+		"a comment in the pins":          {pins("a: 1\n"), pins("# why\na: 1\n"), false}, // a text is tested, and not what it says
 		"a freeze":                       {nothing, annotates("paused", "true"), false},
 		"break-glass":                    {nothing, annotates("enforcement", "off"), false},
 		"a cordon":                       {nothing, annotates("cordon", "1=2026-11-21T12:00:00Z"), false},

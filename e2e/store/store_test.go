@@ -26,6 +26,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/codec"
 	"ballast/planner/plan/configmap"
+	"ballast/planner/status"
 	"ballast/planner/store"
 	"ballast/planner/store/history"
 )
@@ -42,7 +43,9 @@ func TestStore(t *testing.T) {
 		"writes of no meaning without end keep no plan away":        winsOverNoise,
 		"people and planner write at once and nothing is lost":      losesNothing,
 		"a write by content passes over nobody":                     passesOverNobody,
+		"a comment in the pins keeps no plan away, and stays":       writesBesideAComment,
 		"a deleted plan comes back above its revision":              comesBackAfterDeletion,
+		"plan and history lost together go on above the status":     goesOnAboveTheStatus,
 		"a plan that does not match its digest is replaced":         replacesABrokenPlan,
 		"a restored backup is followed by a higher revision":        goesAboveABackup,
 		"a forged revision does not turn the count back":            countsOverForgedRevisions,
@@ -229,16 +232,17 @@ func losesRaces(t *testing.T, w *world) {
 	w.equal(map[string]string(nil), w.stored().Data)
 }
 
-// winsOverNoise: eight writers of an annotation that nobody reads, as fast as the API server takes them.
+// winsOverNoise: eight writers of annotations that no cycle goes by, as fast as the API server takes them.
 func winsOverNoise(t *testing.T, w *world) {
 	s := w.write(w.read(), newPlan("a"), 0)
 	ctx, stop := context.WithCancel(w.ctx)
 	var noise sync.WaitGroup
 	var wrote atomic.Int64
+	silent := []string{"example.org/x", plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationBlocked, plan.Group + "/x"}
 	for k := range 8 {
 		noise.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				patch := fmt.Sprintf(`{"metadata":{"annotations":{"example.org/x%d":"%d"}}}`, k, i)
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, silent[k%len(silent)], i)
 				if w.client.Patch(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Plan}}, client.RawPatch(types.MergePatchType, []byte(patch))) == nil {
 					wrote.Add(1)
 				}
@@ -327,6 +331,80 @@ func comesBackAfterDeletion(t *testing.T, w *world) {
 	w.equal(false, gone.Exists())
 	got := w.write(gone, *history.LastPlan(), history.Floor())
 	w.equal(revised(newPlan("b"), 3), *got.Document.Plan)
+}
+
+// writesBesideAComment: who decided on pins has decided, whatever comments they have meanwhile; another pin is decided on first.
+func writesBesideAComment(t *testing.T, w *world) {
+	pins := func(text string) { w.edit(func(cm *corev1.ConfigMap) { cm.Data["pins"] = text }) }
+	s := w.write(w.read(), newPlan("a"), 0)
+	for i, text := range []string{"# why\n", "# a comment\na: 1\n", "a:   1 # until 2027\n\n", "# one more\n\"a\": 1\n"} {
+		if i == 1 { // the pin itself is new
+			pins("a: 1\n")
+			s = w.read()
+		}
+		pins(text)
+		w.edit(func(cm *corev1.ConfigMap) {
+			cm.Annotations[plan.AnnotationPausedBy], cm.Annotations[plan.AnnotationBlocked] = fmt.Sprint(i), fmt.Sprint(i)
+		})
+		s = w.write(s, newPlan("a", fmt.Sprint("b", i)), 0)
+		w.equal(revised(newPlan("a", fmt.Sprint("b", i)), int64(i)+2), *s.Document.Plan)
+		w.equal(text, w.stored().Data["pins"])
+		w.equal(fmt.Sprint(i), w.stored().Annotations[plan.AnnotationPausedBy])
+	}
+	for _, text := range []string{"# one more\na: 0\n", "a: 1\nb: 1\n", "", "a: 1\na: 1\n", "a: x\n"} {
+		pins("a: 1\n")
+		s = w.read()
+		pins(text)
+		if _, err := w.WritePlan(w.ctx, s, newPlan("z"), 0, meta); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("beside %q: %v, want %v", text, err, store.ErrConflict)
+		}
+		w.equal(text, w.stored().Data["pins"])
+	}
+	w.equal(int64(5), w.read().Document.Plan.Revision)
+}
+
+// goesOnAboveTheStatus: nobody vouches for it, so that a number that could not be one counts for nothing.
+func goesOnAboveTheStatus(t *testing.T, w *world) {
+	forget := func() {
+		for _, name := range []string{w.Plan, w.History} {
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}
+			w.must(client.IgnoreNotFound(w.client.Delete(w.ctx, cm)))
+		}
+	}
+	next := func() int64 {
+		forget()
+		return w.write(w.read(), newPlan("a"), 0).Document.Plan.Revision
+	}
+	s := w.write(w.read(), newPlan("a"), 6)
+	_, err := w.WriteHistory(w.ctx, store.History{}.WithPlan(s), at)
+	w.must(err)
+	for _, c := range []struct{ said, want int64 }{
+		{7, 8}, {0, 1}, {1_000_000, 1_000_001}, {1_000_001, 1}, {1 << 62, 1}, {math.MaxInt64, 1}, {-7, 1}, {math.MinInt64, 1},
+	} {
+		w.must(w.WriteStatus(w.ctx, status.Status{Leader: "planner-0", LookedAt: at, Revision: c.said}))
+		if got := next(); got != c.want {
+			t.Errorf("the status says %d, and the next plan is %d, want %d", c.said, got, c.want)
+		}
+	}
+	w.must(w.WriteStatus(w.ctx, status.Status{Revision: 7}))
+	w.equal(int64(2), w.write(w.read(), newPlan("b"), 0).Document.Plan.Revision) // beside an own plan it says nothing
+	forget()
+	w.equal(int64(4), w.write(w.read(), newPlan("a"), 3).Document.Plan.Revision) // nor where the caller knows one
+	w.edit(func(cm *corev1.ConfigMap) { delete(cm.Data, "plan") })
+	w.equal(int64(8), w.write(w.read(), newPlan("a"), 0).Document.Plan.Revision) // the annotation says 4
+	w.edit(func(cm *corev1.ConfigMap) {
+		delete(cm.Data, "plan")
+		cm.Annotations[plan.AnnotationRevision] = "900"
+	})
+	w.equal(int64(901), w.write(w.read(), newPlan("a"), 0).Document.Plan.Revision)
+	for _, text := range []string{"{", "", `{"revision": 99999999999999999999}`, `{"revision": 7.5}`, `{"revision": "7"}`} {
+		name := client.ObjectKey{Namespace: w.Namespace, Name: status.Name(w.Plan)}
+		var cm corev1.ConfigMap
+		w.must(w.client.Get(w.ctx, name, &cm))
+		cm.Data = map[string]string{status.Key: text}
+		w.must(w.client.Update(w.ctx, &cm))
+		w.equal(int64(1), next())
+	}
 }
 
 func replacesABrokenPlan(t *testing.T, w *world) {

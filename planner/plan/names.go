@@ -21,7 +21,7 @@ const (
 	KeyPins = "pins"
 
 	// Annotations of the plan ConfigMap that ballast writes.
-	AnnotationRevision  = Group + "/revision"   // the plan's number, which only grows
+	AnnotationRevision  = Group + "/revision"   // the plan's number, which only grows, as long as plan, history or status is there to tell it
 	AnnotationDecidedAt = Group + "/decided-at" // when the plan was written
 	AnnotationDecidedBy = Group + "/decided-by" // the leader's pod
 	AnnotationReason    = Group + "/reason"     // what changed, in words

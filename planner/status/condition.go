@@ -151,10 +151,10 @@ func degradedOf(in input.Inputs, out cycle.Outcome, s Status) Condition {
 	return c
 }
 
-// Heard is what is kept of the status of the leader before: since when its conditions are what they are, and nothing that is said
-// in this leader's name. Whoever may write the ConfigMap may have written it.
+// Heard is what is kept of the status of the leader before: since when its conditions are what they are, its revision, which a plan in
+// force replaces, and nothing else that is said in this leader's name. Whoever may write the ConfigMap may have written it.
 func Heard(former Status, now time.Time) Status {
-	var s Status
+	s := Status{Revision: former.Revision}
 	for _, kind := range []Type{Planning, Enforced, Progressing, Degraded} {
 		at := slices.IndexFunc(former.Conditions, func(c Condition) bool { return c.Type == kind })
 		if at >= 0 && !former.Conditions[at].LastTransitionTime.After(now) {

@@ -1,6 +1,7 @@
 // Package status is what the leader says of how things are: whether it plans, whether its plan is held, what is under way
 // and what that waits for, who is unwell. It stands in a ConfigMap beside the plan, and is for people and their tools;
-// ballast itself goes by nothing in it.
+// ballast itself goes by its revision, where plan and history are lost together and nothing else knows one, and by since
+// when conditions are as they are. Nothing else of it counts.
 package status
 
 import (
@@ -37,7 +38,7 @@ const (
 func Name(planMap string) string { return planMap + "-status" }
 
 // Status is all of it. Revision is that of the plan in force when the leader had looked: what it says of a rollout is of
-// that plan. Times are when the leader looked, and since when a condition is as it is.
+// that plan. Where none was, it is the last one that was said. Times are when the leader looked, and since when a condition is as it is.
 type Status struct {
 	Leader       string            `json:"leader"`
 	LookedAt     time.Time         `json:"lookedAt"`
@@ -131,9 +132,9 @@ type Fault struct {
 }
 
 // Of makes the status of a cycle. inForce is the plan that holds after it; before is the status of the one before, whose
-// conditions last where they are the same.
+// conditions last where they are the same, and whose revision stays where no plan holds.
 func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, before Status) Status {
-	s := Status{Leader: leader, LookedAt: in.Now, HeldUntil: out.Memory.HeldUntil(in.Now)}
+	s := Status{Leader: leader, LookedAt: in.Now, Revision: before.Revision, HeldUntil: out.Memory.HeldUntil(in.Now)}
 	if inForce != nil {
 		s.Revision = inForce.Revision
 		s.Rollout = rolloutOf(in, out, *inForce)
@@ -175,11 +176,11 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 }
 
 // Failed is the status of a cycle that ended early: what this leader knew is as it was, but for that. Of one that ended none before,
-// nothing else is known.
+// nothing else is known but the revision that was said last.
 func Failed(before Status, failure error, leader string, now time.Time) Status {
 	s := before
 	if before.Leader == "" {
-		s = Status{Conditions: notLooked()}
+		s = Status{Revision: before.Revision, Conditions: notLooked()}
 	}
 	s.Leader, s.LookedAt = leader, now
 	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed, Message: printable.Text(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}

@@ -240,7 +240,7 @@ func TestNothingThatWasForgedIsSaidInANewLeadersName(t *testing.T) {
 		t.Errorf("its first cycle failed (-want +got):\n%s", diff)
 	}
 	s.Conditions = nil
-	if diff := cmp.Diff(Status{Leader: "second", LookedAt: now}, s); diff != "" {
+	if diff := cmp.Diff(Status{Leader: "second", LookedAt: now, Revision: 7}, s); diff != "" { // which counts where no plan and no history do
 		t.Errorf("its first cycle failed (-want +got):\n%s", diff)
 	}
 	in.Now = now
@@ -253,6 +253,24 @@ func TestNothingThatWasForgedIsSaidInANewLeadersName(t *testing.T) {
 	}
 	if len(s.Orphaned)+len(s.Problems) > 0 {
 		t.Errorf("the second leader says %+v and %+v", s.Orphaned, s.Problems)
+	}
+}
+
+// TestTheRevisionOutlivesThePlan: a leader that finds neither plan nor history says the revision that was said last, until a plan is in
+// force.
+func TestTheRevisionOutlivesThePlan(t *testing.T) {
+	in, out, p := looked()
+	was := Heard(Of(in, out, p, "first", Status{}), noon)
+	s := Of(in, out, nil, "second", was)
+	if s.Revision != 7 || s.Rollout != nil || s.Budget != nil || len(s.Replicas) > 0 {
+		t.Errorf("without a plan it says revision %d, %+v; want 7 and nothing else of the plan", s.Revision, s)
+	}
+	if s = Failed(s, errors.New("no API server"), "second", noon); s.Revision != 7 {
+		t.Errorf("a cycle that failed says revision %d, want 7", s.Revision)
+	}
+	p.Revision = 3
+	if s = Of(in, out, p, "second", s); s.Revision != 3 {
+		t.Errorf("with a plan it says revision %d, want the plan's 3", s.Revision)
 	}
 }
 

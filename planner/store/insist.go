@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,12 +87,17 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 // absent is what a test of a key that is not there compares with.
 var absent = json.RawMessage("null")
 
+// askedFor are the annotations by which people and the leader ask something of each other: what a cycle goes by, beside plan and pins.
+func askedFor() []string {
+	return []string{plan.AnnotationPaused, plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationAcceptDiscovery,
+		plan.AnnotationRollback, plan.AnnotationRebase, plan.AnnotationTripped}
+}
+
 // peoples are the tests of what people ask for beside the plan, so that a write that the API server repeats passes over no freeze,
 // break-glass, cordon or pin that came meanwhile, and takes away no rollback but the one that it answers.
 func peoples(now *corev1.ConfigMap) []operation {
 	var ops []operation
-	for _, name := range []string{plan.AnnotationPaused, plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationAcceptDiscovery,
-		plan.AnnotationRollback, plan.AnnotationRebase, plan.AnnotationTripped} {
+	for _, name := range askedFor() {
 		ops = append(ops, still("/metadata/annotations/", name, now.Annotations, mostWord)...)
 	}
 	if len(now.Data) > 0 {
@@ -126,8 +130,8 @@ func still(path, key string, stands map[string]string, most int) []operation {
 	return []operation{{"test", path + patchable.Pointer(key), value}}
 }
 
-// alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan, people's pins, and ballast's
-// annotations; of the history all of its data.
+// alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan with the planner's annotations, people's pins as
+// they are read, and what is asked for; of the history all of its data. Whatever else of ballast's group stands there nobody goes by.
 func (s *Store) alike(a, b *corev1.ConfigMap) bool {
 	if a.UID != b.UID || immutable(a) != immutable(b) {
 		return false
@@ -135,12 +139,23 @@ func (s *Store) alike(a, b *corev1.ConfigMap) bool {
 	if a.Name == s.History {
 		return maps.Equal(a.Data, b.Data) && maps.EqualFunc(a.BinaryData, b.BinaryData, bytes.Equal)
 	}
-	ours := func(cm *corev1.ConfigMap) map[string]string {
-		kept := maps.Clone(cm.Annotations)
-		maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, plan.Group+"/") })
-		return kept
+	for _, name := range slices.Concat(plan.PlannersAnnotations(), askedFor()) {
+		is, there := a.Annotations[name]
+		if was, wasThere := b.Annotations[name]; is != was || there != wasThere {
+			return false
+		}
 	}
-	return a.Data[plan.KeyPlan] == b.Data[plan.KeyPlan] && a.Data[plan.KeyPins] == b.Data[plan.KeyPins] && maps.Equal(ours(a), ours(b))
+	return a.Data[plan.KeyPlan] == b.Data[plan.KeyPlan] && samePins(a.Data[plan.KeyPins], b.Data[plan.KeyPins])
+}
+
+// samePins reports whether two texts of pins ask for the same, their comments aside. Of one with a problem nothing but the text tells.
+func samePins(a, b string) bool {
+	if a == b {
+		return true
+	}
+	pins, problems := people.ParsePins(a, 0)
+	others, more := people.ParsePins(b, 0)
+	return len(problems)+len(more) == 0 && maps.Equal(pins, others)
 }
 
 // sets are the operations that give keys of a map their values; what has none goes, if it is there. Without the map

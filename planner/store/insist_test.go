@@ -2,10 +2,14 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
 	"ballast/planner/plan/people"
@@ -42,4 +46,26 @@ func TestAWriteByContentTestsAllThatIsRead(t *testing.T) {
 	if diff := cmp.Diff([]operation{{"test", "/data/k", json.RawMessage("null")}}, still("/data/", "k", nil, mostWord)); diff != "" {
 		t.Errorf("what is not there (-want +got):\n%s", diff)
 	}
+}
+
+// TestPinsAreTheSameWhateverTheirComments are, and others where any value differs; of what has a problem the text alone tells.
+func TestPinsAreTheSameWhateverTheirComments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pins := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,5}x`), rapid.IntRange(0, 9), 1, 5).Draw(t, "pins")
+		comment := rapid.StringMatching(`( *#[ -~]{0,9}\n){1,3}`)
+		text := func(name string, add int) string {
+			var b strings.Builder
+			for _, cluster := range slices.Sorted(maps.Keys(pins)) {
+				fmt.Fprintf(&b, "%s%s:  %d # %s\n", comment.Draw(t, name), cluster, pins[cluster]+add, name)
+			}
+			return b.String()
+		}
+		a, b, other := text("a", 0), text("b", 0), text("other", 1)
+		if !samePins(a, b) || samePins(a, other) || samePins(a, "") {
+			t.Fatalf("%q and %q are the same: %t; and %q: %t", a, b, samePins(a, b), other, samePins(a, other))
+		}
+		if samePins(a+"? [\n", b+"? [\n") || !samePins(a+"? [\n", a+"? [\n") {
+			t.Fatal("pins that cannot be read are the same by more than their text, or not by it")
+		}
+	})
 }

@@ -17,7 +17,7 @@ import (
 	"ballast/planner/status"
 )
 
-// WriteStatus writes what the leader says of how things are. Nobody decides by it, so that it is for no version: the
+// WriteStatus writes what the leader says of how things are. Nobody decides where clusters go by it, so that it is for no version: the
 // last leader to say something is right.
 func (s *Store) WriteStatus(ctx context.Context, now status.Status) error {
 	text, err := now.Encode()

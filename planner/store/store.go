@@ -124,7 +124,8 @@ func (s Snapshot) Claimed() configmap.Document {
 }
 
 // WritePlan writes the next plan over the snapshot it was decided on, at a revision above every one that the snapshot
-// shows and above floor, the highest that the caller knows: a plan restored from a backup must not turn the count back.
+// shows and above floor, the highest that the caller knows: a plan restored from a backup must not turn the count back. Where neither
+// knows any, it is above the one that the leader's status says.
 // Only data.plan and ballast's own annotations are written; people's pins, annotations and labels stay to the letter.
 // Where the snapshot's plan enforces the same, matches its digest and is not below floor, nothing is, and the snapshot
 // is answered as it was.
@@ -132,7 +133,11 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 	if p := base.Document.Plan; p != nil && p.Revision >= floor && next.SameEnforced(*p) {
 		return base, nil
 	}
-	next.Revision = min(base.newest(floor), plan.MaxRevision-1) + 1 // at the end of all revisions they stand still, and plans do not
+	newest := base.newest(floor)
+	if base.Document.Plan == nil && floor <= 0 {
+		newest = max(newest, s.saidRevision(ctx))
+	}
+	next.Revision = min(newest, plan.MaxRevision-1) + 1 // at the end of all revisions they stand still, and plans do not
 	text, err := codec.Encode(next)
 	if err != nil {
 		return base, err
@@ -202,6 +207,15 @@ func (s Snapshot) newest(floor int64) int64 {
 		newest = max(newest, annotated)
 	}
 	return newest
+}
+
+// saidRevision is the one that the leader's status says, 0 where that is none that could be: nobody vouches for it.
+func (s *Store) saidRevision(ctx context.Context) int64 {
+	says, err := s.ReadStatus(ctx)
+	if err != nil || says == nil || says.Revision > maxJump {
+		return 0
+	}
+	return max(says.Revision, 0)
 }
 
 // annotations are ballast's; nil takes one away.

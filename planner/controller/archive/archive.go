@@ -148,8 +148,8 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 // SaveMoves saves what a decision sets before the plan says so, for a leader that dies in between would leave a budget that knows nothing of
 // its moves, and limits that know nothing of its restart. Moves that never came are counted all the same: who waits longer does no harm. A way
 // back waits for nothing, nor does a workload that stands at 0, a decision without moves, and a failover where the API server refuses to have
-// the history written (a quota of ConfigMaps): this leader counts it all the same. What was measured is saved with it: of what has just moved
-// the next leader takes no lower value than the last one that it knows.
+// the history written (a quota of ConfigMaps), or somebody keeps it from being written: this leader counts it all the same. What was measured is
+// saved with it: of what has just moved the next leader takes no lower value than the last one that it knows.
 func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r, was, m := out.Next.Rollout, in.Memory.Changes, in.Memory
 	back := r != nil && r.Stage == plan.Reverting
@@ -177,15 +177,20 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	if err == nil && a.Unsaved {
 		err = store.ErrConflict
 	}
-	_, denied := apply.Refusal(err)
 	switch {
 	case err == nil:
 		return nil
-	case moves > 0 && (!denied || out.Memory.Changes.Cause != change.Failover):
+	case moves > 0 && (!keptAway(err) || out.Memory.Changes.Cause != change.Failover):
 		return fmt.Errorf("saving that %d clusters move: %w", moves, err)
 	}
 	a.Log.Error(err, "what a decision limits is not saved before it; it is written all the same", "moves", moves)
 	return nil
+}
+
+// keptAway reports whether somebody keeps the history from being written: by a rule, by making it immutable, or by writing faster.
+func keptAway(err error) bool {
+	_, denied := apply.Refusal(err)
+	return denied || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrImmutable)
 }
 
 // justTried is for how long a decision that is pending stands for the next one that was to be saved.
@@ -201,8 +206,22 @@ func Undated(p plan.Plan) string {
 	return plan.Digest(text)
 }
 
-// save writes the history with the memory.
+// saveTries is how often a history is written over one that says nothing, or that was deleted, before it stays due: anybody may make an
+// empty one, and a decision must not wait for that. One that says something is another leader's, and is written over by the next cycle.
+const saveTries = 3
+
+// save writes the history with the memory. Where another one stands it stays due.
 func (a *Archive) save(ctx context.Context, m memory.Memory) error {
+	for range saveTries {
+		if empty, err := a.saveOver(ctx, m); err != nil || !empty {
+			return err
+		}
+	}
+	return nil
+}
+
+// saveOver writes the history over the one that was read, and reports whether one without content stands instead.
+func (a *Archive) saveOver(ctx context.Context, m memory.Memory) (empty bool, err error) {
 	if err := a.Unseal(ctx); err != nil {
 		a.Log.Error(err, "the plan's key cannot be read again; the one that is known is used on")
 	}
@@ -220,7 +239,7 @@ func (a *Archive) save(ctx context.Context, m memory.Memory) error {
 	if err != nil {
 		a.history = a.history.Tried(saved)
 		a.Metrics.Writes.WithLabelValues("history", "failed").Inc()
-		return err
+		return false, err
 	}
 	a.Metrics.Writes.WithLabelValues("history", "written").Inc()
 	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
@@ -231,17 +250,18 @@ func (a *Archive) save(ctx context.Context, m memory.Memory) error {
 	}
 	a.crowded = len(saved.Dropped.Plans)+len(saved.Dropped.Parts) > 0
 	a.history, a.Unsaved = saved, false
-	return nil
+	return false, nil
 }
 
-// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one.
-func (a *Archive) readAgain(ctx context.Context) error {
+// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one, and reports whether it says
+// anything that a planner wrote.
+func (a *Archive) readAgain(ctx context.Context) (empty bool, err error) {
 	current, _, err := a.Store.ReadHistory(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	a.history, a.Unsaved = a.history.Over(current), true
-	return nil
+	return len(current.Plans)+len(current.Parts) == 0, nil
 }
 
 // HoldHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due
@@ -255,7 +275,8 @@ func (a *Archive) HoldHistory(ctx context.Context) error {
 	if byOthers {
 		a.Tell(input.Inputs{}, telemetry.HistoryReplaced(a.Store.History))
 	}
-	return a.readAgain(ctx)
+	_, err = a.readAgain(ctx)
+	return err
 }
 
 // tellDenied says, once as long as it lasts, that the API server refuses to have the history written.

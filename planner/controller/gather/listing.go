@@ -42,10 +42,7 @@ func (o *Observer) count(
 		running := make(chan counted, 1)
 		a.running = running
 		go func() {
-			within, end := context.WithTimeout(ctx, listsFor)
-			defer end()
-			of, at, err := ask(within, namespace, fleet, age)
-			running <- counted{namespace, of, at, err}
+			running <- ask.listed(ctx, namespace, fleet, age)
 		}()
 	}
 	select {
@@ -59,12 +56,29 @@ func (o *Observer) count(
 		}
 	case <-wait.Done():
 	}
-	old, here := o.Clock.Now().Sub(a.last.at), a.last.namespace == namespace && a.last.of != nil
-	if here && old >= 0 && old < standsFor {
+	now := o.Clock.Now()
+	if a.last.at.After(now) { // by a clock that was ahead
+		a.last.at = now
+	}
+	old, here := now.Sub(a.last.at), a.last.namespace == namespace && a.last.of != nil
+	if here && old < standsFor {
 		return a.last.within(fleet), nil
 	}
 	return counted{}, fmt.Errorf("listing Applications lasts longer than %s, and goes on beside: "+
 		"nobody can tell yet which cluster has none", besideFor)
+}
+
+// listed reads objects that anybody wrote, in a goroutine of its own: a panic is a listing that failed.
+func (ask Count) listed(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (found counted) {
+	defer func() {
+		if p := recover(); p != nil {
+			found = counted{namespace: namespace, err: fmt.Errorf("listing Applications ended in a panic of type %T", p)}
+		}
+	}()
+	within, end := context.WithTimeout(ctx, listsFor)
+	defer end()
+	of, at, err := ask(within, namespace, fleet, age)
+	return counted{namespace, of, at, err}
 }
 
 // within is those numbers for a fleet: of a server that was not asked for then, none is known.

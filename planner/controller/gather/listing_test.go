@@ -110,3 +110,48 @@ func TestWhoIsByNameAloneStandsWhileAListingLasts(t *testing.T) {
 	byServer <- ownership.Applications{server("c000"): 2}
 	look(31*time.Minute, false, false)
 }
+
+// TestAListingThatPanicsEndsNoPlanner: Applications are anybody's. It failed, the panic's value is told to nobody, and the next cycle lists
+// anew.
+func TestAListingThatPanicsEndsNoPlanner(t *testing.T) {
+	fleet, lists := discover.All(newWorld(1).in.Discovered, epoch), 0
+	o := Observer{Clock: testingclock.NewFakeClock(epoch), waits: time.Hour,
+		Count: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
+			if lists++; lists == 1 {
+				panic("what somebody wrote")
+			}
+			return ownership.Applications{server("c000"): 3}, epoch, nil
+		}}
+	reported, err := o.reported(t.Context(), "argocd", nil, fleet)
+	known := reported.Clusters["c000"].Apps
+	if want := "listing Applications ended in a panic of type string"; err == nil || err.Error() != want || known != ownership.Unknown {
+		t.Errorf("%d Applications, %v; want none known, and %q", known, err, want)
+	}
+	if reported, err = o.reported(t.Context(), "argocd", nil, fleet); err != nil || reported.Clusters["c000"].Apps != 3 {
+		t.Errorf("the next cycle: %d Applications, %v; want 3", reported.Clusters["c000"].Apps, err)
+	}
+}
+
+// TestNumbersOfAClockThatWasAheadStand: they were none until the next listing ended, and what seemed to have no Application might have some.
+func TestNumbersOfAClockThatWasAheadStand(t *testing.T) {
+	fleet, clock, lists := discover.All(newWorld(1).in.Discovered, epoch), testingclock.NewFakeClock(epoch.Add(6*time.Hour)), 0
+	o := Observer{Clock: clock, waits: time.Hour,
+		Count: func(ctx context.Context, _ string, _ discover.Fleet, _ time.Duration) (ownership.Applications, time.Time, error) {
+			if lists++; lists > 1 {
+				<-ctx.Done()
+			}
+			return ownership.Applications{server("c000"): 3}, clock.Now(), context.Cause(ctx)
+		}}
+	for _, at := range []time.Duration{6 * time.Hour, 0, 29 * time.Minute} {
+		clock.SetTime(epoch.Add(at))
+		reported, err := o.reported(t.Context(), "argocd", nil, fleet)
+		if apps := reported.Clusters["c000"].Apps; apps != 3 || err != nil {
+			t.Errorf("at %s %d Applications, %v; want 3", at, apps, err)
+		}
+		o.waits = 50 * time.Millisecond
+	}
+	clock.SetTime(epoch.Add(30 * time.Minute))
+	if reported, err := o.reported(t.Context(), "argocd", nil, fleet); reported.Clusters["c000"].Apps != ownership.Unknown || err == nil {
+		t.Errorf("half an hour later %d Applications, %v; want none known", reported.Clusters["c000"].Apps, err)
+	}
+}
