@@ -157,7 +157,7 @@ func TestTheAlertsUseWhatIsMeasured(t *testing.T) {
 	match := regexp.MustCompile(`([a-z_]+)=~?"([a-z|]+)"`)
 	group := regexp.MustCompile(`\b(?:by|on) \(([^)]*)\)`)
 	for _, a := range shippedRules(t).alerts() {
-		few := []string{"cluster", "namespace"}
+		few := []string{"cluster", "namespace", "job"} // of the scrape
 		used := use.FindAllStringSubmatch(a.Expr, -1)
 		if len(used) == 0 {
 			t.Errorf("%s uses no metric", a.Alert)

@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 )
 
 // TestWhatNobodyCanWriteStaysWithTheAlgorithm: a Secret without a shard whose writes the API server refuses has its cluster where Argo
@@ -65,4 +67,28 @@ func TestNoLevellingMovesWhatNobodyCanWrite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestARowThatNobodyCanWriteStartsNoRollout: a pin that is taken away leaves the row beside the owner, which moves no row back: by a rule,
+// under x0y, that would stop every replica for a Secret that nobody writes.
+func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
+	w := newWorld(10, 10, 10, 10, 10, 10)
+	w.in.Config.Partition = config.Partition{Sticky: config.Default().Partition.Sticky}
+	for i, at := range []int{1, 0, 2, 1, 2, 0} {
+		w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: at}
+	}
+	w.secret("c000").Shard = discover.ShardValue{State: discover.ShardAbsent}
+	w.refuses, w.in.Barred = map[string]bool{"c000": true}, map[string]string{"c000": "a policy refuses it"}
+	w.in.Pins = plan.Pins{"c000": 0}
+	w.run(20)
+	if at := w.row(t, "c000"); at != 0 {
+		t.Fatalf("the pinned row is on replica %d, want 0", at)
+	}
+	w.in.Pins = nil
+	for range 60 {
+		w.run(1)
+		if c := w.last.Candidate; c != nil && strings.Contains(c.Verdict, "a rule asks for") {
+			t.Fatalf("the candidate: %s", c.Verdict)
+		}
+	}
 }

@@ -120,7 +120,7 @@ func (v *observation) inputs() input.Inputs {
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
 		Discovered: v.input, Workload: v.workload, Memory: memory.Memory{Known: v.known}}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
-	if v.said != nil {
+	if v.said != nil && !v.said.Old(v.now) {
 		in.Resizes, in.KeepsLimits = v.said.Resizes, v.said.KeepsLimits
 	}
 	if v.pods != nil {

@@ -126,7 +126,8 @@ func (a *Archive) Remember(ctx context.Context, out cycle.Outcome, written store
 	if !history.Due(a.history.SavedAt, a.Clock.Now(), a.Unsaved) {
 		return nil
 	}
-	return a.save(ctx, out.Memory)
+	_, err := a.save(ctx, out.Memory)
+	return err
 }
 
 // SaveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between
@@ -139,7 +140,7 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 	m.HoldOff, m.LastGood = out.Memory.HoldOff, out.Memory.LastGood
 	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
 	a.Unsaved = true
-	if err := a.save(ctx, m); err != nil {
+	if _, err := a.save(ctx, m); err != nil {
 		a.Log.Error(err, "the hold-off is not saved yet")
 	}
 	return !a.Unsaved
@@ -173,24 +174,24 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 		m.Changes.Ledger, m.Changes.Unserved, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Unserved, out.Memory.Changes.Counted
 	}
 	a.Unsaved = true
-	err := a.save(ctx, m)
+	emptied, err := a.save(ctx, m)
 	if err == nil && a.Unsaved {
 		err = store.ErrConflict
 	}
 	switch {
 	case err == nil:
 		return nil
-	case moves > 0 && (!keptAway(err) || out.Memory.Changes.Cause != change.Failover):
+	case moves > 0 && (!emptied && !keptAway(err) || out.Memory.Changes.Cause != change.Failover):
 		return fmt.Errorf("saving that %d clusters move: %w", moves, err)
 	}
 	a.Log.Error(err, "what a decision limits is not saved before it; it is written all the same", "moves", moves)
 	return nil
 }
 
-// keptAway reports whether somebody keeps the history from being written: by a rule, by making it immutable, or by writing faster.
+// keptAway reports whether somebody keeps the history from being written: by a rule, or by making it immutable.
 func keptAway(err error) bool {
 	_, denied := apply.Refusal(err)
-	return denied || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrImmutable)
+	return denied || errors.Is(err, store.ErrImmutable)
 }
 
 // justTried is for how long a decision that is pending stands for the next one that was to be saved.
@@ -210,14 +211,14 @@ func Undated(p plan.Plan) string {
 // empty one, and a decision must not wait for that. One that says something is another leader's, and is written over by the next cycle.
 const saveTries = 3
 
-// save writes the history with the memory. Where another one stands it stays due.
-func (a *Archive) save(ctx context.Context, m memory.Memory) error {
+// save writes the history with the memory. Where another one stands it stays due; emptied: somebody empties it faster than it is written.
+func (a *Archive) save(ctx context.Context, m memory.Memory) (emptied bool, err error) {
 	for range saveTries {
-		if empty, err := a.saveOver(ctx, m); err != nil || !empty {
-			return err
+		if emptied, err = a.saveOver(ctx, m); err != nil || !emptied {
+			break
 		}
 	}
-	return nil
+	return emptied, err
 }
 
 // saveOver writes the history over the one that was read, and reports whether one without content stands instead.

@@ -47,7 +47,7 @@ func TestPeopleAreToldOnceOfAHistoryThatIsFull(t *testing.T) {
 			parts["newer"] = noise
 		}
 		a.history.Parts = parts
-		if err := a.save(t.Context(), memory.Memory{}); err != nil {
+		if _, err := a.save(t.Context(), memory.Memory{}); err != nil {
 			t.Fatal(err)
 		}
 		var want []string

@@ -49,7 +49,7 @@ func TestWhatADecisionWasMadeByIsSavedBeforeIt(t *testing.T) {
 				Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Clock: clocktesting.NewFakeClock(sim.Epoch), Emit: func(discover.Workload, ...telemetry.Event) {},
 				Store: store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"})}}
 			in := input.Inputs{Now: sim.Epoch, Config: config.Default(), Workload: sim.Workload(), Memory: memory.Memory{LastGood: measured(22)}}
-			if err := a.save(t.Context(), in.Memory); err != nil {
+			if _, err := a.save(t.Context(), in.Memory); err != nil {
 				t.Fatal(err)
 			}
 			out := cycle.Outcome{Memory: in.Memory}

@@ -24,6 +24,7 @@ type counted struct {
 	namespace string
 	of        ownership.Applications
 	at        time.Time
+	ended     time.Time // by this process' clock
 	err       error
 }
 
@@ -42,12 +43,17 @@ func (o *Observer) count(
 		running := make(chan counted, 1)
 		a.running = running
 		go func() {
-			running <- ask.listed(ctx, namespace, fleet, age)
+			found := ask.listed(ctx, namespace, fleet, age)
+			found.ended = o.Clock.Now()
+			running <- found
 		}()
 	}
 	select {
 	case now := <-a.running:
 		a.running = nil
+		if o.Clock.Now().Sub(now.ended) >= standsFor { // nobody asked since
+			return o.count(ctx, wait, a, ask, namespace, fleet, age)
+		}
 		if now.err == nil && now.of != nil {
 			a.last = now
 		}
@@ -78,7 +84,7 @@ func (ask Count) listed(ctx context.Context, namespace string, fleet discover.Fl
 	within, end := context.WithTimeout(ctx, listsFor)
 	defer end()
 	of, at, err := ask(within, namespace, fleet, age)
-	return counted{namespace, of, at, err}
+	return counted{namespace: namespace, of: of, at: at, err: err}
 }
 
 // within is those numbers for a fleet: of a server that was not asked for then, none is known.

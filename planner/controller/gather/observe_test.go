@@ -63,7 +63,8 @@ func TestWhatNobodyHasIsCountedAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got answer
-			o := Observer{Count: func(_ context.Context, _ string, _ discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
+			clock := clocktesting.NewFakeClock(epoch)
+			o := Observer{Clock: clock, Count: func(_ context.Context, _ string, _ discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
 				n, at := test.counts[len(got.Asked)], epoch.Add(-9*time.Minute)
 				if len(got.Asked) > 0 {
 					at = epoch
@@ -103,7 +104,7 @@ func TestWhoHasApplicationsByNameAloneIsAskedWhereAPodShowsSome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := false
-			o := Observer{
+			o := Observer{Clock: clocktesting.NewFakeClock(epoch),
 				Count: func(context.Context, string, discover.Fleet, time.Duration) (ownership.Applications, time.Time, error) {
 					return ownership.Applications{server("c000"): 3}, epoch, nil
 				},

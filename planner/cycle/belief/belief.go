@@ -119,10 +119,14 @@ func stood(w discover.Workload, fleet discover.Fleet) int {
 	}
 	highest := 0
 	for _, c := range fleet.Clusters {
-		if c.Explicit.State != discover.ShardValid {
+		switch {
+		case c.FixedAt != nil:
+			highest = max(highest, *c.FixedAt)
+		case c.Explicit.State == discover.ShardValid:
+			highest = max(highest, c.Explicit.N)
+		default:
 			return n
 		}
-		highest = max(highest, c.Explicit.N)
 	}
 	return min(n, highest+1)
 }

@@ -89,8 +89,9 @@ func (g *Ground) Stays(i int) int {
 	if !c.Immutable || c.Alone || !g.followsCount(*c) {
 		return plan.NoReplica
 	}
-	restarts := g.Env().Of(g.Next.Replicas) != standing.ControllerReplicas(g.In.Workload)
-	if restarts || g.Owners[i] >= g.Next.Replicas {
+	env := g.Env().Of(g.Next.Replicas) // 0 is one that is not held, and worth no restart
+	restarts := env != 0 && env != standing.ControllerReplicas(g.In.Workload)
+	if restarts || g.Owners[i] >= g.Next.Replicas || g.Standing(i) != g.Owners[i] { // no rollout begins for a row that nobody can write
 		return plan.NoReplica
 	}
 	return g.Owners[i]
