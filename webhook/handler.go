@@ -183,7 +183,7 @@ func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review)
 		return v, err
 	}
 	// A caller that hangs up is no fault of ballast's: the read does not end with it. It lasts half a second at most, for which
-	// the caller has its place among the connections.
+	// the review has its share of the budget of bodies.
 	if s, err = h.plans.Fresh(context.WithoutCancel(ctx)); err != nil {
 		return v, err
 	}

@@ -1,7 +1,7 @@
 // Package status is what the leader says of how things are: whether it plans, whether its plan is held, what is under way
 // and what that waits for, who is unwell. It stands in a ConfigMap beside the plan, and is for people and their tools;
 // ballast itself goes by its revision, where plan and history are lost together and nothing else knows one, and by since
-// when conditions are as they are. Nothing else of it counts.
+// when conditions are as they are. What rollback and evacuate foretell goes by who is unwell; what happens does not.
 package status
 
 import (
