@@ -87,7 +87,7 @@ func endsWithThree(t *testing.T, s *fixture.Site) {
 	s.Plans(t, fixture.Steered(leaves), nil)
 	optOut := func(secret *corev1.Secret) { secret.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} }
 	s.Has(t, "elsewhere", "1", optOut)
-	s.Has(t, "other", "2", func(*corev1.Secret) {})
+	other := s.Has(t, "other", "2", func(*corev1.Secret) {})
 	s.Makes(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-config"}, Data: map[string]string{"config.yaml": "apiVersion: ballast.argoproj.io/v1alpha1\n" +
 		"kind: PlannerConfig\ndiscover:\n  selector:\n    matchLabels: {argocd.argoproj.io/secret-type: cluster, team: ours}\n"}})
 	lab := s.Has(t, "lab", "2", optOut)
@@ -115,6 +115,8 @@ func endsWithThree(t *testing.T, s *fixture.Site) {
 	s.Has(t, "late", "2", optOut)
 	lab.ResourceVersion, lab.UID, lab.Data["shard"] = "", "", []byte("1")
 	fixture.MustDo(t, s.Planner.Create(t.Context(), lab))
+	metav1.SetMetaDataAnnotation(&other.ObjectMeta, plan.AnnotationPin, "2")
+	fixture.MustDo(t, s.Planner.Update(t.Context(), other))
 	s.GoesOn(t, fixture.Revision(18, func(p *plan.Plan) { leaves(p); p.Clusters["other"] = plan.Row{Replica: 2, Pinned: true} }))
 	err := <-ended
 	const want = `replica 2 is not empty: 1 cluster stays there by a pin (other): take the pin out of data.pins of ConfigMap "ballast-plan", ` +
