@@ -123,10 +123,18 @@ func (j *judge) restarts() {
 	}
 }
 
-// restartsOnceADay: a rollout that gives the pods another env, by which they restart, begins by itself once in change.restarts.every.
+// restartsAll reports whether a rollout has all pods restart: by another env, or another number of a Deployment's replicas.
+func (j *judge) restartsAll(r plan.Rollout) bool {
+	if j.Plan.Target.Kind == plan.Deployment {
+		return r.Replicas != r.From.Replicas && !j.Plan.FreeReplicas
+	}
+	return r.ControllerReplicas != r.From.ControllerReplicas
+}
+
+// restartsOnceADay: a rollout that has all pods restart begins by itself once in change.restarts.every.
 func (j *judge) restartsOnceADay() {
 	r := j.Plan.Rollout
-	if !j.begins() || r.ControllerReplicas == r.From.ControllerReplicas {
+	if !j.begins() || !j.restartsAll(*r) {
 		return
 	}
 	if n := j.Counts["begun anew"]; n != j.restarted.times {
