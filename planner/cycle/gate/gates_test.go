@@ -17,7 +17,7 @@ import (
 // actions are all there are, by name.
 func actions() map[Action]string {
 	all := map[Action]string{}
-	for act := SetEnv; act <= SizeRestart; act <<= 1 {
+	for act := SetEnv; act&Everything != 0; act <<= 1 {
 		all[act] = act.String()
 	}
 	return all
@@ -33,7 +33,7 @@ func judged(table []gate, s Situation) verdictOn {
 		told = append(told, strings.TrimSuffix(p.Kind+" "+p.Subject, " ")+": "+p.Message)
 	})
 	var may, because []string
-	for act := SetEnv; act <= SizeRestart; act <<= 1 {
+	for act := SetEnv; act&Everything != 0; act <<= 1 {
 		if why, is := shut[act]; is {
 			because = append(because, why)
 		} else {
