@@ -118,16 +118,17 @@ func TestOnlyThisIsClusterScoped(t *testing.T) {
 		"ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd", "ValidatingAdmissionPolicy ballast-pods.argocd",
 		"ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd", "ValidatingAdmissionPolicyBinding ballast-pods.argocd"}
 	for dir, want := range map[string][]string{
-		"base":                     shipped,
-		overlays()["cert-manager"]: shipped,
+		"base": shipped,
+		overlays()["cert-manager"]: slices.Sorted(slices.Values(slices.Concat(shipped,
+			[]string{"ValidatingAdmissionPolicy ballast-issuer.argocd", "ValidatingAdmissionPolicyBinding ballast-issuer.argocd"}))),
 		overlays()["self-signed"]: {
 			"ClusterRole ballast-certs.argocd", "ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-certs.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
 			"ValidatingAdmissionPolicy ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicy ballast-certs.argocd", "ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd", "ValidatingAdmissionPolicy ballast-pods.argocd",
 			"ValidatingAdmissionPolicyBinding ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicyBinding ballast-certs.argocd", "ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd", "ValidatingAdmissionPolicyBinding ballast-pods.argocd",
 		},
 		overlays()["retarget-example"]: {"ClusterRole ballast-planner.gitops", "ClusterRoleBinding ballast-planner.gitops", "MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops",
-			"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops", "ValidatingAdmissionPolicy ballast-pods.gitops",
-			"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops", "ValidatingAdmissionPolicyBinding ballast-pods.gitops"},
+			"ValidatingAdmissionPolicy ballast-issuer.gitops", "ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops", "ValidatingAdmissionPolicy ballast-pods.gitops",
+			"ValidatingAdmissionPolicyBinding ballast-issuer.gitops", "ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops", "ValidatingAdmissionPolicyBinding ballast-pods.gitops"},
 		everything: {
 			"ClusterRole ballast-certs.gitops", "ClusterRole ballast-planner-nodes.gitops", "ClusterRole ballast-planner-nudge.gitops", "ClusterRole ballast-planner.gitops",
 			"ClusterRoleBinding ballast-certs.gitops", "ClusterRoleBinding ballast-planner-nodes.gitops",
