@@ -148,9 +148,10 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 
 // SaveMoves saves what a decision sets before the plan says so, for a leader that dies in between would leave a budget that knows nothing of
 // its moves, and limits that know nothing of its restart. Moves that never came are counted all the same: who waits longer does no harm. A way
-// back waits for nothing, nor does a workload that stands at 0, a decision without moves, and a failover where the API server refuses to have
-// the history written (a quota of ConfigMaps), or somebody keeps it from being written: this leader counts it all the same. What was measured is
-// saved with it: of what has just moved the next leader takes no lower value than the last one that it knows.
+// back waits for nothing, nor does a workload that stands at 0, a decision without moves, and a failover where the API server
+// refuses to have the history written (a quota of ConfigMaps), or somebody keeps it from being written: this leader counts it
+// all the same. What was measured is saved with it: of what has just moved the next leader takes no lower value than the last
+// one that it knows.
 func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r, was, m := out.Next.Rollout, in.Memory.Changes, in.Memory
 	back := r != nil && r.Stage == plan.Reverting
@@ -178,10 +179,11 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	if err == nil && a.Unsaved {
 		err = store.ErrConflict
 	}
+	goesOn := out.Memory.Changes.Cause == change.Failover && (emptied || keptAway(err))
 	switch {
 	case err == nil:
 		return nil
-	case moves > 0 && (!emptied && !keptAway(err) || out.Memory.Changes.Cause != change.Failover):
+	case moves > 0 && !goesOn:
 		return fmt.Errorf("saving that %d clusters move: %w", moves, err)
 	}
 	a.Log.Error(err, "what a decision limits is not saved before it; it is written all the same", "moves", moves)
