@@ -90,5 +90,8 @@ func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 		if c := w.last.Candidate; c != nil && strings.Contains(c.Verdict, "a rule asks for") {
 			t.Fatalf("the candidate: %s", c.Verdict)
 		}
+		if at := w.row(t, "c000"); at != 0 {
+			t.Fatalf("its row went to replica %d, and nobody can write it", at)
+		}
 	}
 }

@@ -91,10 +91,11 @@ func (g *Ground) Stays(i int) int {
 	}
 	env := g.Env().Of(g.Next.Replicas) // 0 is one that is not held, and worth no restart
 	restarts := env != 0 && env != standing.ControllerReplicas(g.In.Workload)
-	if restarts || g.Owners[i] >= g.Next.Replicas || g.Standing(i) != g.Owners[i] { // no rollout begins for a row that nobody can write
+	at := g.Standing(i) // its owner, but for a row that nobody can write: no rollout begins for one
+	if restarts || at >= g.Next.Replicas {
 		return plan.NoReplica
 	}
-	return g.Owners[i]
+	return at
 }
 
 // Carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets say,
