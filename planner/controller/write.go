@@ -46,7 +46,8 @@ func (w *writer) write(ctx context.Context, in input.Inputs, out cycle.Outcome, 
 		}
 		return "quiet", base, nil
 	}
-	written, err := w.Store.WritePlan(ctx, base, out.Next, w.archive.Floor(), configmap.Meta{DecidedAt: in.Now, DecidedBy: w.Identity, Reason: out.Reason})
+	decided := configmap.Meta{DecidedAt: in.Now, DecidedBy: w.Identity, Reason: out.Reason}
+	written, err := w.Store.WritePlan(ctx, base, out.Next, w.archive.Floor(), decided)
 	if errors.Is(err, store.ErrConflict) {
 		w.Metrics.Writes.WithLabelValues("plan", "conflict").Inc()
 		w.changed.raise()

@@ -176,8 +176,14 @@ func (j *metricJoin) seen(c Column) map[int]bool {
 
 // measured reports whether a cluster that carries load had a value last time.
 func (j *metricJoin) measured(i int) bool {
-	row := j.rows[i]
-	return j.last != nil && row >= 0 && j.last.Measured[row] && j.carries(i)
+	row, was := j.lastRow(i)
+	return was && j.last.Measured[row] && j.carries(i)
+}
+
+// lastRow is a cluster's row among the last values; false: there is none.
+func (j *metricJoin) lastRow(i int) (row int, was bool) {
+	row = j.rows[i]
+	return row, j.last != nil && row >= 0
 }
 
 // unshown reports whether a metric cannot say anything of a cluster, whatever Prometheus has: it is neither measured nor lost.

@@ -218,8 +218,11 @@ func (c *Column) assume() {
 // mayOnlyRise keeps the last good value, for a day, of a cluster on which nobody works now: a controller that is down
 // counts no event, and one that has just taken a cluster over has not counted for long.
 func (j *metricJoin) mayOnlyRise(c *Column, i int) {
-	row := j.rows[i]
-	if !j.options.Standings.of(i).Unserved || j.last == nil || row < 0 || !j.last.Measured[row] || j.last.Values[row] <= c.Values[i] {
+	row, was := j.lastRow(i)
+	if !was || !j.options.Standings.of(i).Unserved {
+		return
+	}
+	if !j.last.Measured[row] || j.last.Values[row] <= c.Values[i] {
 		return
 	}
 	if age := j.now.Unix() - j.last.At[row]; age >= 0 && age < longestHold {
@@ -229,13 +232,13 @@ func (j *metricJoin) mayOnlyRise(c *Column, i int) {
 
 // fallBack is the value of a cluster that this answer says nothing of.
 func (j *metricJoin) fallBack(c *Column, i int) {
-	row := j.rows[i]
+	row, was := j.lastRow(i)
 	switch {
 	case j.fleet.Clusters[i].Skip:
 		c.Flags[i] = Skipped
 	case j.carriers[i] != i:
 		c.Flags[i] = Shared
-	case j.last != nil && row >= 0 && j.last.At[row] != 0 && !c.ended(i):
+	case was && j.last.At[row] != 0 && !c.ended(i):
 		c.Values[i], c.SampledAt[i], c.Flags[i] = j.last.Values[row], j.last.At[row]*1000, Held
 		if j.unshown(c, i) {
 			c.Flags[i] = Unshown

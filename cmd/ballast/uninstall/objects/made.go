@@ -45,7 +45,8 @@ func namesMade(kind string) []string {
 	case "ClusterRole", "ClusterRoleBinding":
 		return []string{"ballast-planner", "ballast-planner-nudge", "ballast-planner-nodes", "ballast-certs"}
 	case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
-		return []string{"ballast-plan", "ballast-planner", "ballast-pods", "ballast-floor", "ballast-certs", "ballast-certs-webhooks", "ballast-issuer"}
+		return []string{"ballast-plan", "ballast-planner", "ballast-pods", "ballast-floor",
+			"ballast-certs", "ballast-certs-webhooks", "ballast-issuer"}
 	case "Service":
 		return []string{"ballast-webhook"}
 	case "ConfigMap":
