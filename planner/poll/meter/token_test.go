@@ -412,7 +412,7 @@ func TestNothingOfAnotherProtocolIsTold(t *testing.T) {
 		"a line":       "HTTP/1.1 200 OK\r\nCANARY\r\n\r\n",
 		"an encoding":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: CANARY\r\n\r\n",
 		"a length":     "HTTP/1.1 200 OK\r\nContent-Length: CANARY\r\n\r\n",
-		"a redirect":   "HTTP/1.1 302 Found\r\nLocation: http://[CANARY\r\nContent-Length: 0\r\n\r\n",
+		"a redirect":   "HTTP/1.1 302 Found\r\nLocation: http://[CANARY\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
 		"half a token": "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nCANARY",
 	} {
 		t.Run(name, func(t *testing.T) {
