@@ -227,10 +227,8 @@ func TestATripKeepsNobodyOnADeadReplica(t *testing.T) {
 		told string
 	}{
 		"a cluster without an owner": {func(w *liveWorld, _ int) { w.breaks("c000") }, false, "Tripped: nothing moves and nothing scales any more, but off replicas that are unwell: cluster "},
-		"memory": {func(w *liveWorld, received int) {
-			w.shape = func(p *observed.Pod) {
-				p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now
-			}
+		"memory, as an older version noted it": {func(w *liveWorld, received int) {
+			w.in.Memory.Changes.Trip = &harm.Trip{At: w.in.Now, Reason: harm.OOMKilled, Why: "pod \"controller-0\" was killed for its memory"}
 		}, true, "Tripped: nothing moves and nothing scales any more: pod "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -455,7 +453,7 @@ func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
 	if trip == nil || trip.Reason != harm.OOMKilled || out.Memory.Changes.TripTold {
 		t.Fatalf("tripped %+v, told %t, want it for memory and untold", trip, out.Memory.Changes.TripTold)
 	}
-	if told := strings.Join(messages(out), "; "); !strings.Contains(told, "Tripped: nothing moves and nothing scales any more: pod ") {
+	if told := strings.Join(messages(out), "; "); !strings.Contains(told, "and of those neither off replica ") {
 		t.Errorf("told %q", told)
 	}
 	if out = w.step(time.Minute); out.Memory.Changes.Trip == nil {

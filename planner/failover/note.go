@@ -55,6 +55,7 @@ func (e *evacuation) keep() {
 		g := e.groupOf[name]
 		switch {
 		case e.Gone[name]: // nobody runs it, and its row goes in time
+		case e.holds(name), e.holds(g.trapped): // the trip that holds it is told of
 		case e.pinned(name):
 			e.note(PinnedStays, name, at, "cluster %q stays on replica %d, which is %s, for it is pinned there: unpin it, or pin it to another", name, at, e.state(at))
 		case e.Fixed[name]:

@@ -120,12 +120,45 @@ const (
 	Slowed    TripReason = "Slowed" // a replica's mean reconcile time more than doubled
 )
 
-// Trip says that nothing more may move until a person clears it. Reasons are those above, and Failing.
+// Trip says that nothing more may move until a person clears it. Reasons are those above, and Failing. Where the reason is
+// OOMKilled, Replicas are those that were killed, ascending, and Moved is how many clusters the watched waves moved: their names
+// are kept beside it, in what may be large.
 type Trip struct {
-	At     time.Time    `json:"at"`
-	Reason TripReason   `json:"reason"`
-	Why    string       `json:"why"`
-	Cause  change.Cause `json:"cause,omitempty"` // of the rollout that failed, where Reason is Failing
+	At       time.Time    `json:"at"`
+	Reason   TripReason   `json:"reason"`
+	Why      string       `json:"why"`
+	Cause    change.Cause `json:"cause,omitempty"` // of the rollout that failed, where Reason is Failing
+	Replicas []int        `json:"replicas,omitempty"`
+	Moved    int          `json:"moved,omitempty"`
+}
+
+// mostKilled bounds the replicas that a trip names.
+const mostKilled = 1000
+
+// Bounds reports whether a trip for memory says which failovers could hand on what killed a replica, given the names of the
+// clusters that moved. One of an older version does not, nor does one whose names were lost: nobody knows what is safe then.
+func (t Trip) Bounds(moved []string) bool {
+	if n := len(t.Replicas); n == 0 || n > mostKilled || t.Replicas[0] < 0 {
+		return false
+	}
+	return t.Moved > 0 && t.Moved == len(moved) && slices.IsSorted(t.Replicas) && slices.IsSorted(moved)
+}
+
+// With is the trip with more replicas that were killed while it stood; the one that it was given stays as it is.
+func (t Trip) With(now time.Time, replicas ...int) Trip {
+	all := sorted(slices.Concat(t.Replicas, replicas))
+	if !slices.Equal(all, t.Replicas) {
+		t.At, t.Replicas = now, all
+	}
+	return t
+}
+
+// Joined is a trip for memory, and another one that came while it stood: the later words, and the replicas of both. The names of
+// the clusters that moved are those of both.
+func (t Trip) Joined(moved []string, later Trip, movedLater []string) (Trip, []string) {
+	moved = sorted(slices.Concat(moved, movedLater))
+	later.Replicas, later.Moved = sorted(slices.Concat(t.Replicas, later.Replicas)), len(moved)
+	return later, moved
 }
 
 // After watches another wave. What was before the first of several waves in a row stays what the fleet is compared
@@ -167,8 +200,13 @@ func Judge(w Watch, now time.Time, signs Signs) (*Trip, Watch) {
 	trip := func(r TripReason, format string, args ...any) (*Trip, Watch) {
 		return &Trip{At: now, Reason: r, Why: fmt.Sprintf(format, args...) + w.blame(now)}, Watch{}
 	}
-	if kill, ok := w.killed(signs.Kills); ok {
-		return trip(OOMKilled, "pod %q was killed for its memory", kill.Pod)
+	if kills := w.killed(signs.Kills); len(kills) > 0 {
+		t, next := trip(OOMKilled, "pod %q was killed for its memory", kills[0].Pod)
+		t.Moved = len(w.Clusters)
+		for _, k := range kills {
+			*t = t.With(now, k.Replica)
+		}
+		return t, next
 	}
 	elapsed := now.Sub(w.Ended)
 	if elapsed > watched {
@@ -199,23 +237,19 @@ func (w Watch) blame(now time.Time) string {
 	return fmt.Sprintf(", %s after cluster %q and %d more moved", ago, w.Clusters[0], len(w.Clusters)-1)
 }
 
-// killed finds the first OOM kill that may be the waves' doing: of a replica that received. One that lost clusters may
-// go on dying of what it has left, and that is what a failover is for. A kill may be seen late, by its own time it is
+// killed finds the OOM kills that may be the waves' doing, the first one first: of replicas that received. One that lost clusters
+// may go on dying of what it has left, and that is what a failover is for. A kill may be seen late, by its own time it is
 // judged.
-func (w Watch) killed(kills []Kill) (Kill, bool) {
-	var first *Kill
+func (w Watch) killed(kills []Kill) []Kill {
+	var found []Kill
 	for _, k := range kills {
 		if _, received := slices.BinarySearch(w.Receivers, k.Replica); !received || k.At.Before(w.Began) || k.At.Sub(w.Ended) > watched {
 			continue
 		}
-		if first == nil || k.At.Before(first.At) || k.At.Equal(first.At) && k.Pod < first.Pod {
-			first = &k
-		}
+		found = append(found, k)
 	}
-	if first == nil {
-		return Kill{}, false
-	}
-	return *first, true
+	slices.SortFunc(found, func(a, b Kill) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Pod, b.Pod)) })
+	return found
 }
 
 // orphan finds a cluster that lost its owner since, one that moved before others.

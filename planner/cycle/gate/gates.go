@@ -151,7 +151,7 @@ func Table() []gate {
 // Situation is what the gates look at.
 type Situation struct {
 	BreakGlass, Paused, Tripped bool
-	Starved                     bool         // tripped, and for memory as far as is known
+	Starved                     bool         // tripped, and which failovers could hand on what did it is not known
 	Failing                     change.Cause // tripped, since rollouts for that cause failed again and again
 	First                       bool         // no plan is in force
 	Partial                     bool         // the discovery is refused; people are told of it as Shrunk

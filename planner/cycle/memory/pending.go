@@ -57,8 +57,8 @@ func (m Memory) Resume(inForce string) Memory {
 	c.Ledger, c.Unserved = c.Ledger.Joined(now.Ledger), c.Unserved.Joined(now.Unserved)
 	c.Stopped, c.Restarted, c.PinFailed = later(now.Stopped, c.Stopped), later(now.Restarted, c.Restarted), later(now.PinFailed, c.PinFailed)
 	c.Looked = later(now.Looked, c.Looked)
-	if now.Trip != nil && c.Trip == nil && now.Trip.At.After(c.Counted) {
-		c.Trip, c.TripTold = now.Trip, now.TripTold
+	if tripsSince(c, now) {
+		c.Trip, c.TripTold, c.TripMoved = now.Trip, now.TripTold, now.TripMoved
 	}
 	if now.Failover.At.After(c.Failover.At) {
 		c.Failover = now.Failover
@@ -68,6 +68,17 @@ func (m Memory) Resume(inForce string) Memory {
 		m.Votes, m.Savings, m.Even, m.Unit, m.Young, m.Rebased, m.Before = d.votes, d.savings, d.even, d.unit, d.young, d.rebased, d.before
 	}
 	return m
+}
+
+// tripsSince reports whether ballast stopped itself since that, or found more replicas that were killed.
+func tripsSince(before, now Changes) bool {
+	switch {
+	case now.Trip == nil:
+		return false
+	case before.Trip == nil:
+		return now.Trip.At.After(before.Counted)
+	}
+	return now.Trip.At.After(before.Trip.At)
 }
 
 func later(a, b time.Time) time.Time {

@@ -27,7 +27,7 @@ func decision() (was, decided Memory) {
 			Unserved: change.Ledger{{At: now, Cause: change.Failover, Moves: 2}},
 			Failover: failover.Last{At: now}, Restarted: now, Stopped: now, Ownership: ownership.Memory{Followed: now}, BySecret: true, Recalled: true, PinFailed: now,
 			Pinned: map[string]time.Time{"c": now}, Suspect: map[string]time.Time{"b": now}, Failures: harm.Failures{{At: now}}, Began: harm.Signs{Orphans: []string{"b"}},
-			Watch: harm.Watch{Began: now}, Trip: &harm.Trip{At: now, Why: "it harms"}, TripTold: true, Looked: now}}
+			Watch: harm.Watch{Began: now}, Trip: &harm.Trip{At: now, Why: "it harms"}, TripTold: true, TripMoved: []string{"a"}, Looked: now}}
 	decided.Even, decided.Unit = Even{At: now}, "apps@2"
 	was.Even, was.Unit = Even{At: now.Add(-time.Minute)}, "apps@1"
 	return was, decided
@@ -66,6 +66,18 @@ func TestWhatWasCountedMeanwhileStays(t *testing.T) {
 	lost.Changes = again
 	if diff := cmp.Diff(want, lost.Resume("sha256:x").Changes.Ledger); diff != "" {
 		t.Errorf("found a second time, moves count twice (-want +got):\n%s", diff)
+	}
+}
+
+// What a trip for memory holds by now stays held, whatever it held when a plan was decided whose write nobody knows the end of.
+func TestWhatATripHoldsMeanwhileStaysHeld(t *testing.T) {
+	was, decided := decision()
+	lost := decided.Unwritten(was, "sha256:x")
+	at := decided.Changes.Trip.At.Add(time.Minute)
+	lost.Changes.Trip, lost.Changes.TripMoved = &harm.Trip{At: at, Reason: harm.OOMKilled, Replicas: []int{1, 2}, Moved: 2}, []string{"a", "b"}
+	got := lost.Resume("sha256:x").Changes
+	if diff := cmp.Diff(lost.Changes.Trip, got.Trip) + cmp.Diff(lost.Changes.TripMoved, got.TripMoved); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

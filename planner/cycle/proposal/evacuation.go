@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -46,7 +47,7 @@ func fromMemory(g *ground.Ground, r *failover.Request) {
 func evacuation(s *snapshot.Snapshot) *Proposed {
 	var unwell []int
 	if s.May(gate.FailOver) {
-		unwell = s.Replicas.Unwell()
+		unwell = slices.DeleteFunc(s.Replicas.Unwell(), safety.StayOf(s.Changes).Killed)
 	}
 	if len(unwell) == 0 && (len(s.Cordoned) == 0 || !s.May(gate.Drain)) {
 		return nil
@@ -107,15 +108,23 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	for _, replica := range unwell {
 		working[replica] = works(s, replica)
 	}
-	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.Shut(),
+	stay := safety.StayOf(s.Changes)
+	held := map[string]bool{}
+	for name, row := range s.Next.Clusters {
+		held[name] = stay.Holds(name, row.Replica)
+	}
+	r := failover.Request{Held: held, View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.Shut(),
 		MaxClusters: s.MostClusters(), Budget: snapshot.BudgetOf(s, change.Drain).Left,
 		Rescue: snapshot.RescueOf(s), Whole: snapshot.BudgetOf(s, change.Failover).Left,
 		Last: s.Changes.Failover, Dead: s.Changes.Replicas.Dead(),
-		Servers: gathered(s, unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
+		Servers: gathered(s, unwell, working, held), Apart: map[string][]string{}, Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
 	if s.May(gate.Drain) {
 		r.Cordoned = s.Cordoned
 	} else {
 		r.Shut = append(r.Shut, s.Cordoned...)
+	}
+	if len(unwell) > 0 { // those that were killed are full, also where they work again
+		r.Shut = append(r.Shut, stay.Replicas...)
 	}
 	// as the partition has it
 	r.Capacity = cmp.Or(bounds.Capacity(s.Ground), s.Capacity)
@@ -159,7 +168,7 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 // gathered is what leaves a replica together: the clusters of one server, and those of a group wherever they are, so that they
 // join the others. A group with a cluster that cannot leave a replica for which nobody works lets the others go: no cluster
 // is without an owner for a group's sake.
-func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool) *placement.Servers {
+func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool, held map[string]bool) *placement.Servers {
 	if len(s.Groups) == 0 {
 		return s.Beside
 	}
@@ -167,7 +176,8 @@ func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool) *placement
 	for _, g := range s.Groups {
 		for _, i := range g.Members {
 			at := s.FixedTo(i).At
-			holds[g.Name] = holds[g.Name] || slices.Contains(unwell, at) && !works[at]
+			dead := slices.Contains(unwell, at) && !works[at]
+			holds[g.Name] = holds[g.Name] || dead || held[s.Fleet.Clusters[i].Shard.ID]
 		}
 	}
 	free := slices.DeleteFunc(slices.Clone(s.Groups), func(g ground.Group) bool { return holds[g.Name] })

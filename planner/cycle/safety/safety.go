@@ -242,25 +242,48 @@ func (w *Breaker) judgeWaves(g *ground.Ground) {
 	w.expect(g)
 	if m.Trip != nil {
 		if m.TripTold = m.TripTold || w.In.Tripped == m.Trip.Why; m.TripTold && w.In.Tripped == "" {
-			m.Trip, m.TripTold, m.Watch, m.Failures = nil, false, harm.Watch{}, nil
+			m.Trip, m.TripTold, m.TripMoved, m.Watch, m.Failures = nil, false, nil, harm.Watch{}, nil
 		}
 	}
 	var signs harm.Signs
 	if !m.Watch.Ended.IsZero() { // adding up the fleet's work is for what is watched
 		signs = w.signs(m.Watch.Apart)
 	}
+	moved := m.Watch.Clusters
 	trip, watch := harm.Judge(m.Watch, w.In.Now, signs)
 	m.Watch = watch
-	if Worse(trip, m.Trip) {
-		m.Trip, m.TripTold = trip, false
-	}
+	w.trips(trip, moved)
 	if why := cmp.Or(tripWhy(m.Trip), w.In.Tripped); why != "" {
 		stopped := "nothing moves and nothing scales any more: "
 		if !StopsFor(change.Failover, w.In, *m) {
-			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell: "
+			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell" + StayOf(*m).String() + ": "
 		}
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "Tripped", Message: stopped + why +
 			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
+	}
+}
+
+// trips takes in a trip behind waves that moved those clusters, and what else is killed for its memory while one for memory stands: a
+// failover off that would hand on what killed it. Another kill behind a wave, such as a failover's during the trip, is told anew.
+func (w *Breaker) trips(trip *harm.Trip, moved []string) {
+	m := &w.Out.Memory.Changes
+	switch stands := m.Trip; {
+	case Worse(trip, stands):
+		if m.Trip, m.TripTold, m.TripMoved = trip, false, nil; trip.Reason == harm.OOMKilled {
+			m.TripMoved = moved
+		}
+	case trip != nil && trip.Reason == harm.OOMKilled && stands.Bounds(m.TripMoved):
+		joined, all := stands.Joined(m.TripMoved, *trip, moved)
+		m.Trip, m.TripTold, m.TripMoved = &joined, false, all
+	}
+	if len(StayOf(*m).Replicas) == 0 {
+		return
+	}
+	for _, s := range w.Out.Replicas.Sick {
+		if s.Reason == failover.OOMKilled {
+			more := m.Trip.With(w.In.Now, s.Replica)
+			m.Trip = &more
+		}
 	}
 }
 

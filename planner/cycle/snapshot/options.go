@@ -54,7 +54,7 @@ func ends(s *Snapshot, cause change.Cause) string {
 	switch {
 	case s.In.Paused && !byPerson(cause):
 		return "a person paused it"
-	case safety.StopsFor(cause, s.In, s.Changes) && !byPerson(cause):
+	case stops(s, cause):
 		return "ballast stopped itself and nobody has cleared it"
 	case s.Partial && !empties(cause) && !leavesTaken(s, cause):
 		return gate.GoneAtOnce
@@ -70,6 +70,39 @@ func ends(s *Snapshot, cause change.Cause) string {
 		return tooLarge(s)
 	}
 	return ""
+}
+
+// stops reports whether a trip or a freeze keeps a rollout for that cause from moving more.
+func stops(s *Snapshot, cause change.Cause) bool {
+	if byPerson(cause) {
+		return false
+	}
+	return safety.StopsFor(cause, s.In, s.Changes) || cause == change.Failover && handsOn(s)
+}
+
+// handsOn reports whether the rollout under way has yet to move what a trip for memory holds, or to move something to a replica that was
+// killed. It ends, and what is left of it is proposed anew without those.
+func handsOn(s *Snapshot) bool {
+	r, stay := s.Next.Rollout, safety.StayOf(s.Changes)
+	if r == nil || len(stay.Replicas) == 0 {
+		return false
+	}
+	for name, from := range r.Was {
+		if stay.Holds(name, from) {
+			return true
+		}
+	}
+	for name, to := range s.Changes.Target {
+		_, moving := r.Was[name]
+		at := s.Next.Clusters[name].Replica
+		if moving || at == to {
+			continue
+		}
+		if stay.Killed(to) || stay.Holds(name, at) {
+			return true
+		}
+	}
+	return false
 }
 
 // shut says why no further wave of what levels begins: change.moves is off by now, or its window is over. Its cooldown is of beginnings
@@ -89,7 +122,7 @@ func shut(s *Snapshot, cause change.Cause) string {
 // movesLeft is how many clusters may change their replica now, for that cause. A person's own word
 // waits neither for a pause nor for a trip to be cleared: to take a change back is what both are for.
 func movesLeft(s *Snapshot, cause change.Cause) int {
-	if safety.StopsFor(cause, s.In, s.Changes) && !byPerson(cause) {
+	if stops(s, cause) {
 		return 0 // a wave that is under way ends, and no other begins
 	}
 	if cause != "" && !cause.Limited() {

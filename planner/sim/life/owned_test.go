@@ -132,7 +132,7 @@ func (j *judge) standsInTheWay(name string) string {
 		{"a pin", dead && j.peoples(name)},
 		{"pins that part a server", j.pinnedApart(name)},
 		{"frozen", dead && j.Paused},
-		{"tripped for memory", dead && j.starved()},
+		{"tripped for memory", dead && j.starved(name, row.Replica)},
 		{"half of the fleet is ill", dead && j.wholeFleet()},
 		{"nowhere to go", dead && j.nowhere(row.Replica)},
 		{"the workload rolls out", dead && j.Now.Sub(j.owned.rolled) < time.Duration(j.Config.Failover.Settle)},
@@ -146,10 +146,17 @@ func (j *judge) standsInTheWay(name string) string {
 	return ""
 }
 
-// starved reports whether a trip stops failovers too: for memory, or where nobody knows why.
-func (j *judge) starved() bool {
-	trip := j.memory.Changes.Trip
-	return (j.Tripped != "" || trip != nil) && (trip == nil || trip.Reason == harm.OOMKilled)
+// starved reports whether a trip stops the failover of a cluster, too: where nobody knows why, or for memory, where that killed its
+// replica, or a wave moved it before.
+func (j *judge) starved(name string, replica int) bool {
+	c := j.memory.Changes
+	switch {
+	case c.Trip == nil:
+		return j.Tripped != ""
+	case c.Trip.Reason != harm.OOMKilled:
+		return false
+	}
+	return !c.Trip.Bounds(c.TripMoved) || slices.Contains(c.Trip.Replicas, replica) || slices.Contains(c.TripMoved, name)
 }
 
 // wholeFleet reports whether more than half of the replicas are or were ill lately.

@@ -1,0 +1,133 @@
+package cycle
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/change/harm"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/safety"
+	"ballast/planner/observed"
+)
+
+// killedBehindADrain is a fleet of three whose replica 2 was drained for a while; then a replica that received was killed for its memory.
+func killedBehindADrain(t *testing.T) (w *liveWorld, killed, other int) {
+	t.Helper()
+	w = undecided(t, skewed(24)...)
+	for range 30 {
+		w.step(time.Minute)
+	}
+	moves := w.on(2)[0]
+	w.in.Cordon = "2=" + w.in.Now.Add(2*time.Minute).UTC().Format(time.RFC3339)
+	w.until(t, "a cluster moved", 10*time.Minute, func(outcome.Outcome) bool { return w.row(t, moves) != 2 && w.in.InForce.Rollout == nil })
+	killed = w.row(t, moves)
+	at := w.in.Now
+	w.shape = func(p *observed.Pod) { p.OOMKilled, p.KilledAt = p.Replica == killed, at }
+	w.until(t, "it trips", 6*time.Minute, func(out outcome.Outcome) bool { return out.Memory.Changes.Trip != nil })
+	w.in.Memory.Changes.TripTold, w.in.Tripped = true, w.in.Memory.Changes.Trip.Why
+	return w, killed, 1 - killed
+}
+
+func (w *liveWorld) dies(replica, minutes int) (left []string) {
+	w.down = map[int]bool{replica: true}
+	for range minutes {
+		w.step(time.Minute)
+	}
+	return w.on(replica)
+}
+
+// TestAMemoryTripKeepsNobodyElseOnADeadReplica: who has one cluster's API server answer with gigabytes had a replica killed behind a wave,
+// and nobody's clusters left any dead replica then. What was killed, and what the waves moved, is handed to nobody, though.
+func TestAMemoryTripKeepsNobodyElseOnADeadReplica(t *testing.T) {
+	w, killed, other := killedBehindADrain(t)
+	changes := w.in.Memory.Changes
+	moved, had := changes.TripMoved, w.on(other)
+	stay := slices.DeleteFunc(slices.Clone(had), func(name string) bool { return !slices.Contains(moved, name) })
+	if len(stay) == 0 || len(stay) == len(had) || !slices.Equal(changes.Trip.Replicas, []int{killed}) {
+		t.Fatalf("%v of %v on replica %d moved; the trip is %+v", stay, had, other, changes.Trip)
+	}
+	if told := strings.Join(messages(w.last), "; "); !strings.Contains(told, "but off replicas that are unwell, and of those neither off replica ") {
+		t.Errorf("told %q", told)
+	}
+	before := w.on(killed)
+	if left := w.dies(other, 40); !slices.Equal(left, stay) || !slices.Equal(w.on(killed), before) {
+		t.Errorf("on the dead replica are %v, want %v; on the one that was killed %v, want %v; %v", left, stay, w.on(killed), before, messages(w.last))
+	}
+	parts, _ := w.in.Memory.Parts(nil) // another leader
+	w.in.Memory.Changes, _ = func() (memory.Changes, []error) { m, dropped := memory.Of(parts); return m.Changes, dropped }()
+	if left := w.dies(killed, 40); !slices.Equal(left, before) {
+		t.Errorf("%v are on the replica that was killed, want %v; %v", left, before, messages(w.last))
+	}
+	w.in.Tripped = "" // a person's word
+	if left := w.dies(killed, 40); len(left) > 0 || w.in.Memory.Changes.Trip != nil {
+		t.Errorf("%v are on the dead replica after ballast resume, trip %+v; %v", left, w.in.Memory.Changes.Trip, messages(w.last))
+	}
+}
+
+// TestAKillBehindAFailoverDuringAMemoryTripIsHeldToo: what killed the next replica goes no further.
+func TestAKillBehindAFailoverDuringAMemoryTripIsHeldToo(t *testing.T) {
+	w, killed, other := killedBehindADrain(t)
+	w.down[other] = true
+	had := w.on(2)
+	w.until(t, "clusters failed over", 40*time.Minute, func(outcome.Outcome) bool { return len(w.on(2)) > len(had) && w.in.InForce.Rollout == nil })
+	came := slices.DeleteFunc(w.on(2), func(name string) bool { return slices.Contains(had, name) })
+	at := w.in.Now
+	w.shape = func(p *observed.Pod) { p.OOMKilled, p.KilledAt = p.Replica == 2, at }
+	clear(w.down)
+	out := w.until(t, "the next one is held", 5*time.Minute, func(out outcome.Outcome) bool { return len(out.Memory.Changes.Trip.Replicas) > 1 })
+	c := out.Memory.Changes
+	if !slices.Equal(c.Trip.Replicas, slices.Sorted(slices.Values([]int{killed, 2}))) || c.TripTold {
+		t.Errorf("the trip is %+v, told: %t", c.Trip, c.TripTold)
+	}
+	for _, name := range came {
+		if !slices.Contains(c.TripMoved, name) {
+			t.Errorf("cluster %q may be handed on again", name)
+		}
+	}
+	w.in.Memory.Changes.TripTold, w.in.Tripped = true, c.Trip.Why
+	all := w.on(2)
+	if left := w.dies(2, 40); !slices.Equal(left, all) {
+		t.Errorf("%v are on the replica that was killed last, want %v", left, all)
+	}
+}
+
+// TestATripThatDoesNotSayWhatItHoldsStopsEveryFailover: one of an older version, one whose clusters' names were lost, and one that somebody
+// made up.
+func TestATripThatDoesNotSayWhatItHoldsStopsEveryFailover(t *testing.T) {
+	for name, test := range map[string]struct {
+		trip  harm.Trip
+		moved []string
+		want  bool // every failover stops
+	}{
+		"what this version writes":       {harm.Trip{Replicas: []int{1}, Moved: 2}, []string{"a", "b"}, false},
+		"an older version's":             {harm.Trip{}, nil, true},
+		"names that were lost":           {harm.Trip{Replicas: []int{1}, Moved: 2}, nil, true},
+		"other names":                    {harm.Trip{Replicas: []int{1}, Moved: 2}, []string{"a"}, true},
+		"no replica":                     {harm.Trip{Moved: 2}, []string{"a", "b"}, true},
+		"a replica that cannot be":       {harm.Trip{Replicas: []int{-1, 1}, Moved: 2}, []string{"a", "b"}, true},
+		"replicas out of order":          {harm.Trip{Replicas: []int{2, 1}, Moved: 2}, []string{"a", "b"}, true},
+		"names out of order":             {harm.Trip{Replicas: []int{1}, Moved: 2}, []string{"b", "a"}, true},
+		"replicas without end":           {harm.Trip{Replicas: make([]int, 1001), Moved: 2}, []string{"a", "b"}, true},
+		"nothing moved, which cannot be": {harm.Trip{Replicas: []int{1}}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.trip.Reason, test.trip.Why = harm.OOMKilled, "it was"
+			c := memory.Changes{Trip: &test.trip, TripMoved: test.moved}
+			w := newLiveWorld(1)
+			if got := safety.StopsFor("Failover", w.in, c); got != test.want {
+				t.Errorf("every failover stops: %t, want %t", got, test.want)
+			}
+			stay := safety.StayOf(c)
+			got := map[string]bool{"a on 0": stay.Holds("a", 0), "c on 1": stay.Holds("c", 1), "c on 0": stay.Holds("c", 0)}
+			want := map[string]bool{"a on 0": !test.want, "c on 1": !test.want, "c on 0": false}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
