@@ -217,7 +217,11 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 	case g.Next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
 	case proposal.DownWithClusters(g.Next, w.Out.Replicas):
-		return "PinWaits", there + "until what is on a replica that does not work has left it"
+		until := there + "until what is on a replica that does not work has left it"
+		if held := proposal.HeldOnDown(g, w.Out.Replicas); held != "" {
+			until += "; " + held
+		}
+		return "PinWaits", until
 	case safety.Stops(w.In, w.Out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
 	case g.Next.FreeReplicas:

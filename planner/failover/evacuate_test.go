@@ -311,7 +311,7 @@ func TestWhereClustersGo(t *testing.T) {
 		"nor one that people took away or changed since the plan": {request(wasPinned, unwell(3), pins(plan.Pins{"f": 99})),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
 		"nobody may write its Secret": {request(four(), cordoned(1), func(r *Request) { r.Fixed = map[string]bool{"c": true, "a": true} }),
-			Evacuation{Notes: []Note{{FixedStays, "c", 1, `cluster "c" stays on replica 1, which is cordoned, for its Secret is immutable or unmanaged`}}}},
+			Evacuation{Notes: []Note{{FixedStays, "c", 1, `cluster "c" stays on replica 1, which is cordoned, for its Secret is immutable, unmanaged or refuses writes: let ballast write it`}}}},
 		"one server goes together": {request(withServers, unwell(3), capacity(7)),
 			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 1}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)},
 				Notes: []Note{{BeyondCapacity, "", 1, "replica 1 goes to load 8, beyond the capacity of 7: no other replica has room for what leaves"}}}},
@@ -345,7 +345,7 @@ func TestWhereClustersGo(t *testing.T) {
 		}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 3, At: at(0)},
 			Notes: []Note{
 				{FixedStays, "f", 3, `cluster "f" stays on replica 3, which is unwell, for it has the server of "g", which stays: delete or unpin one of them`},
-				{FixedStays, "g", 3, `cluster "g" stays on replica 3, which is unwell, for its Secret is immutable or unmanaged`},
+				{FixedStays, "g", 3, `cluster "g" stays on replica 3, which is unwell, for its Secret is immutable, unmanaged or refuses writes: let ballast write it`},
 			}}},
 		"one server joins the one that stands elsewhere": {request(split, unwell(3)),
 			Evacuation{Moves: map[string]int{"e": 2, "f": 2, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},

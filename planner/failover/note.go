@@ -59,7 +59,8 @@ func (e *evacuation) keep() {
 		case e.pinned(name):
 			e.note(PinnedStays, name, at, "cluster %q stays on replica %d, which is %s, for it is pinned there: unpin it, or pin it to another", name, at, e.state(at))
 		case e.Fixed[name]:
-			e.note(FixedStays, name, at, "cluster %q stays on replica %d, which is %s, for its Secret is immutable or unmanaged", name, at, e.state(at))
+			e.note(FixedStays, name, at, "cluster %q stays on replica %d, which is %s, "+
+				"for its Secret is immutable, unmanaged or refuses writes: let ballast write it", name, at, e.state(at))
 		case g.stays():
 			kind := FixedStays
 			if e.pinned(g.trapped) {

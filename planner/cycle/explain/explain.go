@@ -89,7 +89,7 @@ func Cluster(in input.Inputs, out outcome.Outcome, name string) (Explanation, er
 	if row, ok := out.Next.Clusters[e.Cluster]; ok {
 		e.Replica = row.Replica
 	}
-	e.Because = because(out, i)
+	e.Because = because(g, out, i)
 	for _, c := range out.Table.Columns {
 		v := ValueOf{Metric: c.ID, Value: c.Values[i], Flag: c.Flags[i]}
 		if c.SampledAt[i] != 0 {
@@ -159,39 +159,6 @@ func Named(out outcome.Outcome, name string) (int, error) {
 	return found, nil
 }
 
-// because is why a cluster is where it is.
-func because(out outcome.Outcome, i int) string {
-	cl := out.Fleet.Clusters[i]
-	row, planned := out.Next.Clusters[cl.Shard.ID]
-	pin, pinned := out.Pins[cl.Shard.ID]
-	switch {
-	case pinned && planned && pin == row.Replica:
-		return fmt.Sprintf("it is pinned to replica %d", pin)
-	case pinned:
-		return fmt.Sprintf("it is pinned to replica %d, which it does not have: see the problems of ballast plan", pin)
-	case cl.FixedAt != nil:
-		return "it has no Secret, and Argo CD puts it there"
-	case cl.Unmanaged:
-		return "its Secret opted out of ballast"
-	case cl.Immutable:
-		return "its Secret cannot be written"
-	case planned:
-		return "the plan in force has it there"
-	}
-	return "the plan has no row of it yet"
-}
-
-// stays says what keeps a cluster on its replica whatever is measured; empty: nothing does.
-func stays(out outcome.Outcome, i int) string {
-	cl := out.Fleet.Clusters[i]
-	_, pinned := out.Pins[cl.Shard.ID]
-	peoples := cl.Unmanaged || cl.Immutable
-	if pinned || peoples || cl.FixedAt != nil {
-		return because(out, i)
-	}
-	return ""
-}
-
 func (e *Explanation) choices(g *ground.Ground, out outcome.Outcome, i int, unit []int) {
 	var total plan.Load
 	for _, r := range out.Now {
@@ -201,7 +168,7 @@ func (e *Explanation) choices(g *ground.Ground, out outcome.Outcome, i int, unit
 		return
 	}
 	e.OfFleet = float64(e.Load) / float64(total)
-	e.total, e.table, e.fixed = total, out.Table, cmp.Or(stays(out, i), pinnedBeside(g, i, unit))
+	e.total, e.table, e.fixed = total, out.Table, cmp.Or(stays(g, out, i), pinnedBeside(g, i, unit))
 	for _, r := range out.Now {
 		own := r.ID == e.Replica
 		c := ChoiceOf{Replica: r.ID, Clusters: len(r.LoadIndexes), Carries: r.TotalLoad, With: r.TotalLoad}

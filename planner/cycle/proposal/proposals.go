@@ -298,10 +298,7 @@ func pinnedBeyond(s *snapshot.Snapshot, counts func(name string) bool) (replicas
 
 // DownWithClusters reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
 func DownWithClusters(p plan.Plan, v failover.Verdict) bool {
-	off := slices.Clone(v.Down)
-	for _, s := range v.Sick {
-		off = append(off, s.Replica)
-	}
+	off := off(v)
 	if len(off) == 0 || v.Held == failover.WholeFleet {
 		return false
 	}
@@ -311,6 +308,33 @@ func DownWithClusters(p plan.Plan, v failover.Verdict) bool {
 		}
 	}
 	return false
+}
+
+// off are the replicas that do not work.
+func off(v failover.Verdict) []int {
+	off := slices.Clone(v.Down)
+	for _, s := range v.Sick {
+		off = append(off, s.Replica)
+	}
+	return off
+}
+
+// HeldOnDown says which cluster cannot leave a replica that does not work, why, and the mend; empty: each of them can. What waits for
+// that replica waits until a person does something.
+func HeldOnDown(g *ground.Ground, v failover.Verdict) string {
+	off := off(v)
+	for _, u := range g.Fleet.Groups() {
+		waited := slices.ContainsFunc(u.Clusters, func(i int) bool {
+			row, planned := g.Next.Clusters[g.Fleet.Clusters[i].Shard.ID]
+			return planned && slices.Contains(off, row.Replica)
+		})
+		for _, i := range u.Clusters {
+			if mend := g.Frees(i); waited && mend != "" && slices.Contains(off, g.Standing(i)) {
+				return fmt.Sprintf("%q cannot leave replica %d: %s", g.Fleet.Clusters[i].Shard.ID, g.Standing(i), mend)
+			}
+		}
+	}
+	return ""
 }
 
 // prepare is the env that the mode live needs once, and in the others one that gives each cluster one owner.
