@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,10 +18,29 @@ type PodReport struct {
 	Servers   map[string]ServerReport `json:"servers,omitempty"`  // by server URL, normalised
 	Quoted    bool                    `json:"quoted,omitempty"`   // Prometheus said it in the pod's place
 	Unplaced  int                     `json:"unplaced,omitempty"` // Applications whose destination Argo CD cannot find; every pod shows them
+
+	// Of events, which a cluster may have of any kind: how many counters are too long to be read, and whether there are
+	// so many that none is shown.
+	LongEvents int  `json:"longEvents,omitempty"`
+	ManyEvents bool `json:"manyEvents,omitempty"`
 }
 
 // Answered reports whether the pod said anything: what it does not name, it does not have.
 func (r PodReport) Answered() bool { return r.Err == "" }
+
+// Passed says which counters of events were passed over, and what to do about it; empty: none.
+func (r PodReport) Passed() string {
+	const next = "; their label server names the cluster that makes them: take it out, and restart the pod"
+	switch {
+	case r.ManyEvents:
+		return fmt.Sprintf("pod %q shows more of argocd_cluster_events_total than is read, as no fleet has: "+
+			"no cluster's events are taken from it"+next, r.Name)
+	case r.LongEvents > 0:
+		return fmt.Sprintf("pod %q shows series of argocd_cluster_events_total of more than %d KiB, as no kind of Kubernetes makes: "+
+			"%d are passed over, and their cluster's events count for less"+next, r.Name, usualLine>>10, r.LongEvents)
+	}
+	return ""
+}
 
 // ServerReport is what a pod shows of one cluster. Seconds, Reconciles and Events are counters, and may be left from an earlier
 // ownership; all else is of now, or of up to 30 s ago.

@@ -23,7 +23,7 @@ type Options struct {
 	Timeout     time.Duration // of one pod, from dialling to the last byte; default 5 s
 	Total       time.Duration // of all pods: those that are not asked by then are not; default 12 times that of one
 	Concurrency int           // pods asked at once; default 8
-	MaxBody     int64         // bytes of one answer, of which little is kept; default 64 MiB: 5,000 Applications take some 10 MB
+	MaxBody     int64         // bytes of one answer's lines that are read, of which little is kept; default 64 MiB: 5,000 Applications take some 10 MB
 }
 
 // Scraper asks pods for their metrics.
@@ -121,25 +121,25 @@ func (s *Scraper) read(ctx context.Context, address string, into *PodReport, roo
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %d instead of 200", response.StatusCode)
 	}
-	return readMetrics(&bounded{from: response.Body, left: s.o.MaxBody, most: longAnswers * s.o.MaxBody}, into, room)
+	return readMetrics(response.Body, s.o.MaxBody, into, room)
 }
 
-// longAnswers is how much longer an answer may be with lines that are passed over for their length.
-const longAnswers = 4
+// longAnswers is how much longer an answer may be with lines that cost nothing but their way here: no memory, and a
+// look at their beginning. The timeout ends most that are so long.
+const longAnswers = 16
 
-// bounded ends in an error where more comes than was allowed: left of what counts, and most of all.
+var errTooLarge = errors.New("the answer is too large")
+
+// bounded ends in an error where more comes than was allowed.
 type bounded struct {
-	from       io.Reader
-	left, most int64
+	from io.Reader
+	left int64
 }
-
-// forgive lets so many bytes that came count no more.
-func (b *bounded) forgive(n int) { b.left += int64(n) }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
-	if b.left, b.most = b.left-int64(n), b.most-int64(n); min(b.left, b.most) < 0 {
-		return 0, errors.New("the answer is too large")
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLarge
 	}
 	return n, err
 }

@@ -30,9 +30,13 @@ const (
 	metricEvents     = "argocd_cluster_events_total"
 )
 
-// longestLine is the bytes of a line that is read; labels of an Application take some 400. A longer one is passed over:
-// it is of a cluster whose name or URL somebody made as long as a Secret is, which no fleet has.
+// longestLine is the bytes of a line that is read as a whole; labels of an Application take some 400. Of a longer one of
+// an Application, which tells who owns a cluster, the server is read; any other is passed over: it is of a cluster whose
+// name or URL somebody made as long as a Secret is, which no fleet has.
 const longestLine = 64 << 10
+
+// usualLine is the bytes that a line of a fleet stays below, whatever labels its Applications have.
+const usualLine = 4 << 10
 
 // mostLabels bounds the labels of a line, as whose square the parser's time grows: an Application's line has a dozen.
 const mostLabels = 256
@@ -46,10 +50,12 @@ var (
 
 // readMetrics reads a pod's metrics in the Prometheus text format into the report, line by line, so that its size does
 // not matter: the parser of prometheus/common keeps every sample that it is given, and is given those of eight metrics
-// only. A line of these that is malformed, and a text that is something else, are errors.
-func readMetrics(r *bounded, into *PodReport, room *room) error {
-	t := text{from: r, lines: bufio.NewReaderSize(r, longestLine), parser: expfmt.NewTextParser(model.LegacyValidation), report: into,
-		servers: map[string]*gauges{}, room: room}
+// only. A line of these that is malformed, and a text that is something else, are errors. bound is the bytes of what is
+// read, without the events; these have as many, and an answer with all that is passed over longAnswers as many.
+func readMetrics(r io.Reader, bound int64, into *PodReport, room *room) error {
+	lines := bufio.NewReaderSize(&bounded{r, longAnswers * bound}, longestLine)
+	t := text{lines: lines, parser: expfmt.NewTextParser(model.LegacyValidation), report: into,
+		servers: map[string]*gauges{}, room: room, left: bound, events: bound}
 	for number := 1; ; number++ {
 		line, err := t.next()
 		if errors.Is(err, io.EOF) {
@@ -67,6 +73,9 @@ func readMetrics(r *bounded, into *PodReport, room *room) error {
 	}
 	into.Servers = make(map[string]ServerReport, len(t.servers))
 	for server, g := range t.servers {
+		if into.ManyEvents { // which of a server's kinds were read, differs from answer to answer
+			g.Events, g.Counts = 0, g.Counts&^ShowsEvents
+		}
 		into.Servers[server] = g.ServerReport
 	}
 	return nil
@@ -74,13 +83,14 @@ func readMetrics(r *bounded, into *PodReport, room *room) error {
 
 // text is a metrics text that is being read.
 type text struct {
-	from    *bounded
 	lines   *bufio.Reader
 	parser  expfmt.TextParser
 	report  *PodReport
 	servers map[string]*gauges
 	room    *room
-	genuine bool // something in it is an application-controller's
+	left    int64 // bytes that lines may still have, but for events
+	events  int64 // that those of events may
+	genuine bool  // something in it is an application-controller's
 }
 
 // gauges are a server's figures while they are read.
@@ -96,14 +106,15 @@ func (t *text) next() ([]byte, error) {
 		return line[:len(line)-1], nil
 	}
 	length, blank := len(line), len(trimBlanks(line)) == 0
+	long := newLongLine(line)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		line, err = t.lines.ReadSlice('\n')
 		length += len(line)
+		long.goesOn(line)
 	}
 	switch {
 	case err == nil:
-		t.from.forgive(length)
-		return nil, nil
+		return nil, t.takeLong(long)
 	case errors.Is(err, io.EOF) && blank && length <= longestLine:
 		return nil, io.EOF
 	case errors.Is(err, io.EOF):
@@ -144,11 +155,37 @@ func (t *text) take(line []byte) error {
 		return nil
 	}
 	metric := string(name)
+	if reads, err := t.admit(metric, len(line)); !reads {
+		return err
+	}
 	server, value, err := t.sample(metric, line, rest)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", metric, err)
 	}
 	return t.keep(metric, urlOf(metric, server), value)
+}
+
+// admit counts a line, and reports whether it is read. A long one costs nothing, since tenants write Applications' texts:
+// whatever tells who owns a cluster is read, or the whole answer counts for nothing. Events are
+// counted by kind, and a managed cluster names as many kinds as it likes, of any length: they have a bound of their own,
+// and what is beyond it, or long, is passed over.
+func (t *text) admit(metric string, length int) (reads bool, err error) {
+	long := length > usualLine
+	switch {
+	case metric == metricEvents && long:
+		t.report.LongEvents++
+		return false, nil
+	case metric == metricEvents:
+		t.events -= int64(length)
+		t.report.ManyEvents = t.report.ManyEvents || t.events < 0
+		return !t.report.ManyEvents, nil
+	case long:
+		return true, nil
+	}
+	if t.left -= int64(length); t.left < 0 {
+		return false, errTooLarge
+	}
+	return true, nil
 }
 
 // urlOf is a server as a cluster's Secret has it, without a slash behind it. An Application that writes one names no cluster, and

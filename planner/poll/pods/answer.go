@@ -40,6 +40,7 @@ func (w *Window) Fetched(now time.Time) []poll.Fetched {
 			}
 		}
 	}
+	answers[events].Warnings = slices.Clone(w.passed)
 	rated := len(answers[events].Samples)+len(answers[reconciles].Samples) > 0
 	for i := range answers {
 		if idle := rated && (i == events || i == reconciles); len(answers[i].Samples) == 0 && !idle {

@@ -34,7 +34,8 @@ type Window struct {
 	newest    int64               // look, in Unix milliseconds
 	began     int64               // the first look of this window
 	series    int
-	silence   string // why the pods said nothing, where none did
+	silence   string   // why the pods said nothing, where none did
+	passed    []string // what of events was passed over in the newest scrape
 }
 
 // process is what the pod of one address showed.
@@ -81,12 +82,13 @@ func (w *Window) Take(reports []scrape.PodReport, fleet []string, now time.Time)
 	if max(w.newest, w.restored) > at || w.closed > stepOf(at) {
 		w.goBack(at)
 	}
-	w.strangers, w.silence = nil, "the application-controller has no pods"
+	w.strangers, w.passed, w.silence = nil, nil, "the application-controller has no pods"
 	answered := false
 	for _, r := range reports {
 		switch {
 		case r.Answered():
 			answered = true
+			w.passOver(r)
 			w.look(r, min(r.SampledAt.UnixMilli(), at))
 		case !answered:
 			w.silence = r.Err
@@ -104,6 +106,16 @@ func (w *Window) Take(reports []scrape.PodReport, fleet []string, now time.Time)
 
 // mostStrangers is how many servers of no cluster are named.
 const mostStrangers = 100
+
+// mostPassed is how many pods are named whose events are passed over.
+const mostPassed = 3
+
+// passOver notes what of a pod's events was passed over.
+func (w *Window) passOver(r scrape.PodReport) {
+	if passed := r.Passed(); passed != "" && len(w.passed) < mostPassed {
+		w.passed = append(w.passed, passed)
+	}
+}
 
 // know takes over the servers of the fleet. What others did stays for a while: Secrets that are gone by mistake come back.
 func (w *Window) know(fleet []string) {

@@ -718,3 +718,39 @@ func TestServersOfAFleetAreWrittenAsPodsDo(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestEventsThatArePassedOverAreTold beside the answer, three pods of all, as long as they show such.
+func TestEventsThatArePassedOverAreTold(t *testing.T) {
+	var w Window
+	look := func(at time.Time, long, pods int) []string {
+		var reports []scrape.PodReport
+		for pod := range pods {
+			r := says(pod, at, map[string]scrape.ServerReport{"https://a": {Apps: 1, Events: 5, Counts: all}})
+			r.LongEvents = long
+			reports = append(reports, r)
+		}
+		w.Take(reports, []string{"https://a"}, at)
+		var told []string
+		for i, f := range w.Fetched(at) {
+			if i != events && len(f.Warnings) > 0 {
+				t.Errorf("%s warns of %q", f.Metric, f.Warnings)
+			}
+			told = append(told, f.Warnings...)
+		}
+		return told
+	}
+	if got := look(noon, 0, 1); got != nil {
+		t.Errorf("where nothing is passed over: %q", got)
+	}
+	r := says(0, noon, nil)
+	r.LongEvents = 3
+	if diff := cmp.Diff([]string{r.Passed()}, look(noon.Add(time.Minute), 3, 1)); diff != "" || r.Passed() == "" {
+		t.Errorf("of one pod (-want +got):\n%s", diff)
+	}
+	if got := look(noon.Add(2*time.Minute), 3, 9); len(got) != 3 {
+		t.Errorf("of nine pods: %q", got)
+	}
+	if got := look(noon.Add(3*time.Minute), 0, 1); got != nil {
+		t.Errorf("after it: %q", got)
+	}
+}
