@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/certs/privatekey"
+	"ballast/webhook/fixture"
 )
 
 func rules() Rules { return DefaultSettings().DefaultRules() }
@@ -231,9 +235,45 @@ func TestACAThatSomebodyBroughtMaySign(t *testing.T) {
 		t.Error(problems)
 	}
 	_, err := NewLeaf(Pair{own.certPEM(), own.certPEM()}, rules().DNSNames, start())
-	if err == nil || err.Error() != "making a leaf: the CA's key is of no kind that signs" {
+	if err == nil || err.Error() != "making a leaf: the CA's key: it holds no private key in PEM" {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestNobodyComputesWithAVastKey: it stands in the Secret of the leaf or of the CA, or before the CA's own in a block of
+// another type. Go reads such a key for a quarter of an hour.
+func TestNobodyComputesWithAVastKey(t *testing.T) {
+	must := made(t)
+	ca := must(NewCA(start()))
+	leaf := must(NewLeaf(ca, rules().DNSNames, start()))
+	vast := fixture.VastKey(t)
+	well := State{CA: ca, Leaf: leaf, LeafCA: ca.Cert, Bundles: four(ca.Cert), BundledAt: start()}
+	leafs, cas := well, well
+	leafs.Leaf.Key, cas.CA.Key = vast, vast
+	before := bytes.ReplaceAll(vast, []byte("RSA PRIVATE KEY"), []byte("JUNK"))
+	for name, test := range map[string]struct {
+		state State
+		want  []step
+	}{
+		"the leaf's": {leafs, []step{{Kind: IssueLeaf, Why: ActionReason(KeyMismatch)}}},
+		"the CA's":   {cas, []step{{Kind: IssueCA, Why: ActionReason(KeyMismatch)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fixture.AtOnce(t, "deciding what is next", func() {
+				if diff := cmp.Diff(test.want, steps(start(), Next(start(), test.state, rules()))); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
+	}
+	fixture.AtOnce(t, "signing a leaf", func() {
+		if _, err := NewLeaf(Pair{ca.Cert, append(before[:len(before):len(before)], ca.Key...)}, rules().DNSNames, start()); err != nil {
+			t.Errorf("with another block before the CA's key: %v", err)
+		}
+		if _, err := NewLeaf(Pair{ca.Cert, vast}, rules().DNSNames, start()); !errors.Is(err, privatekey.ErrNumbers) {
+			t.Errorf("by a vast key: %v", err)
+		}
+	})
 }
 
 func TestAPairPrintsNothingOfItsKey(t *testing.T) {
