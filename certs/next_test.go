@@ -117,7 +117,7 @@ func TestNext(t *testing.T) {
 		"a new CA that every API server knows":    {moving, 5*day + DefaultSettle, []step{{Kind: IssueLeaf, Why: CAChanged}}},
 		"a new CA in bundles of an unknown age":   {with(func(s *State) { *s = moving; s.BundledAt = time.Time{} }), 6 * day, []step{{Kind: WriteBundle, Why: Undated, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
 		"a new CA in bundles of next year":        {with(func(s *State) { *s = moving; s.BundledAt = start().Add(365 * day) }), 6 * day, []step{{Kind: WriteBundle, Why: Undated, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
-		"a new CA, and the old one's bundle lost": {with(func(s *State) { *s = moving; s.Bundles = four(nil) }), 6 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
+		"a new CA, and the old one's bundle lost": {with(func(s *State) { *s = moving; s.Bundles = four(nil) }), 6 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}, {Kind: IssueLeaf, Why: CAChanged}}},
 		"a new CA, and nobody calls":              {with(func(s *State) { *s = moving; s.Bundles = nil }), 5 * day, []step{{Kind: IssueLeaf, Why: CAChanged}}},
 		"a new leaf that pods may not serve yet":  {moved, 5*day + time.Minute, []step{{Kind: Wait, Why: Loading, Wait: DefaultOverlap - time.Minute}}},
 		"a new leaf that every pod serves":        {moved, 5*day + DefaultOverlap, []step{{Kind: WriteBundle, Why: CARetired, CAs: 1}}},
@@ -215,7 +215,7 @@ func TestAFloodOfCAsDoesNotPushOutTheLeafsOwn(t *testing.T) {
 	for range 2 * maxRetained {
 		strangers = append(strangers, must(NewCA(start())).Cert)
 	}
-	s.Bundles = four(strangers...)
+	s.Bundles = four(append(strangers, own.Cert)...)
 	actions := Next(start(), s, rules())
 	if len(actions) != 2 || actions[0].Kind != WriteBundle {
 		t.Fatalf("got %v", steps(start(), actions))
@@ -226,6 +226,35 @@ func TestAFloodOfCAsDoesNotPushOutTheLeafsOwn(t *testing.T) {
 	if problems := Check(s.Leaf.Cert, s.Leaf.Key, actions[0].Bundle, rules().DNSNames, start()); len(problems) > 0 {
 		t.Errorf("the leaf that is served is no longer trusted: %v", problems)
 	}
+}
+
+// TestAForeignCAOfTheLeafsSecretIsTrustedNowhere, and one every 25 s does not keep the leaf from being issued: the
+// bundles settle for 30 s after each write of them.
+func TestAForeignCAOfTheLeafsSecretIsTrustedNowhere(t *testing.T) {
+	must := made(t)
+	old, now := must(NewCA(start())), start()
+	s := State{CA: must(NewCA(start())), Leaf: must(NewLeaf(old, rules().DNSNames, start())), Bundles: four(old.Cert), BundledAt: start()}
+	for range 10 {
+		foreign := must(NewCA(now)).Cert
+		s.LeafCA = foreign
+		for _, a := range Next(now, s, rules()) {
+			switch a.Kind {
+			case WriteBundle:
+				if bytes.Contains(a.Bundle, foreign) {
+					t.Fatal("a foreign CA goes into the bundles")
+				}
+				s.Bundles, s.BundledAt = four(a.Bundle), now
+			case IssueLeaf:
+				if now.Sub(start()) < DefaultSettle {
+					t.Errorf("issued after %s, before the bundles settled", now.Sub(start()))
+				}
+				return
+			case IssueCA, Wait:
+			}
+		}
+		now = now.Add(25 * time.Second)
+	}
+	t.Error("the leaf is never issued")
 }
 
 func TestACAThatSomebodyBroughtMaySign(t *testing.T) {
