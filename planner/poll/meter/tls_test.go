@@ -3,6 +3,7 @@ package meter_test
 import (
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/prometheus/common/config"
 
+	"ballast/certs/privatekey"
+	"ballast/planner/poll/meter"
 	"ballast/webhook/fixture"
 )
 
@@ -74,6 +77,28 @@ func TestAClientCertificateIsRotated(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoClientsKeyIsComputedWithUnjudged: such a key takes many minutes, for which a cycle would hang.
+func TestNoClientsKeyIsComputedWithUnjudged(t *testing.T) {
+	cert, _ := fixture.NewAuthority(t).Leaf(t, 1, time.Now().Add(time.Hour))
+	file := filepath.Join(t.TempDir(), "tls.key")
+	if err := os.WriteFile(file, fixture.VastKey(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]config.TLSConfig{
+		"inline": {Cert: string(cert), Key: config.Secret(fixture.VastKey(t))}, "in a file": {Cert: string(cert), KeyFile: file},
+	} {
+		prometheus, tokens := config.DefaultHTTPClientConfig, config.DefaultHTTPClientConfig
+		prometheus.TLSConfig, tokens.OAuth2 = of, &config.OAuth2{ClientID: "b", ClientSecret: "s", TokenURL: "https://t", TLSConfig: of}
+		for _, c := range []config.HTTPClientConfig{prometheus, tokens} {
+			fixture.AtOnce(t, "making a client", func() {
+				if _, err := meter.NewHTTPClient(c); !errors.Is(err, privatekey.ErrNumbers) {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
 	}
 }
 
