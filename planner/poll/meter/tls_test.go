@@ -110,3 +110,16 @@ func demanding(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 	t.Cleanup(s.Close)
 	return s
 }
+
+// TestNoTokenIsSignedWithAVastKey: the request ends with the error that names it.
+func TestNoTokenIsSignedWithAVastKey(t *testing.T) {
+	c := config.DefaultHTTPClientConfig
+	c.OAuth2 = &config.OAuth2{ClientID: "b", GrantType: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+		ClientCertificateKey: config.Secret(fixture.VastKey(t)), TokenURL: "https://t.invalid"}
+	fixture.AtOnce(t, "asking for a token", func() {
+		_, err := clientOf(t, c).Get("https://p.invalid")
+		if !errors.Is(err, privatekey.ErrNumbers) {
+			t.Error(err)
+		}
+	})
+}
