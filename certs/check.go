@@ -1,12 +1,13 @@
 package certs
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"slices"
 	"time"
+
+	"ballast/certs/privatekey"
 )
 
 // Flaw is one thing that is wrong with the webhook's certificates. Message never holds key material.
@@ -100,7 +101,7 @@ func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string
 	var out []Flaw
 	if vastKey(leaf) {
 		out = append(out, Flaw{HandshakeFails,
-			fmt.Sprintf("no API server takes it: its RSA key has more than %d bits", maxRSABits), mendRenew})
+			fmt.Sprintf("no API server takes it: its RSA key has more than %d bits", privatekey.MaxBits), mendRenew})
 	} else if !isPair(leafPEM, keyPEM) {
 		out = append(out, Flaw{KeyMismatch, "tls.key is not the key of tls.crt", mendRenew})
 	}
@@ -121,16 +122,9 @@ func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string
 	return out
 }
 
-// mostKey is how many bytes a key may have: an RSA key of 8192 bits takes 6.4 KB, and one of a million takes minutes to
-// be read.
-const mostKey = 16 << 10
-
 // isPair reports whether a key is that of a certificate.
 func isPair(cert, key []byte) bool {
-	if len(key) > mostKey {
-		return false
-	}
-	_, err := tls.X509KeyPair(cert, key)
+	_, err := privatekey.Pair(cert, key)
 	return err == nil
 }
 

@@ -9,15 +9,14 @@ import (
 	"net"
 	"slices"
 	"time"
-)
 
-// maxRSABits is the longest RSA key that Go's TLS clients take of a server, and API servers are such clients.
-const maxRSABits = 8192
+	"ballast/certs/privatekey"
+)
 
 // judgeHandshake calls a server that has the pair, as an API server does, by that name and at that time: what verifies
 // may yet be nothing that a TLS client takes.
 func judgeHandshake(leafPEM, keyPEM []byte, bundle []*x509.Certificate, name string, now time.Time) []Flaw {
-	pair, err := tls.X509KeyPair(leafPEM, keyPEM)
+	pair, err := privatekey.Pair(leafPEM, keyPEM)
 	if err != nil {
 		return nil // KeyMismatch
 	}
@@ -91,5 +90,5 @@ func (e *end) Write(p []byte) (int, error) {
 // bits one signature takes minutes.
 func vastKey(c *x509.Certificate) bool {
 	key, ok := c.PublicKey.(*rsa.PublicKey)
-	return ok && key.N.BitLen() > maxRSABits
+	return ok && key.N.BitLen() > privatekey.MaxBits
 }

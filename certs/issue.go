@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"math/big"
 	"time"
+
+	"ballast/certs/privatekey"
 )
 
 // backdate lets a certificate begin before it is made, for API servers whose clock is behind.
@@ -78,20 +80,20 @@ func sign(template, parent *x509.Certificate, signer crypto.Signer) (Pair, error
 	}, nil
 }
 
-// readKey reads a CA's key, ours or one that somebody brought. Its errors are constant: a parser's may quote what it
-// read.
+// readKey reads a CA's key, ours or one that somebody brought, from the block that isPair judges. Its errors are
+// constant: a parser's may quote what it read.
 func readKey(text []byte) (crypto.Signer, error) {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, errors.New("the CA's key is no PEM")
+	der, err := privatekey.DER(text)
+	if err != nil {
+		return nil, fmt.Errorf("the CA's key: %w", err)
 	}
-	if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+	if key, err := x509.ParseECPrivateKey(der); err == nil {
 		return key, nil
 	}
-	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
 		return key, nil
 	}
-	if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+	if key, err := x509.ParsePKCS8PrivateKey(der); err == nil {
 		if key, ok := key.(crypto.Signer); ok {
 			return key, nil
 		}

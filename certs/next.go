@@ -201,11 +201,12 @@ func loadedAt(leaf Pair, r Rules) time.Time {
 }
 
 // retain collects the other certificates that are trusted now, the leaf's own CA first: what a pod serves may be
-// theirs.
+// theirs. ca.crt beside the leaf only says which of them goes first: a CA stands in the bundles before a leaf of it is
+// issued, and whoever may write that Secret would be trusted by all webhooks, and have the bundles settle without end.
 func retain(s State, ca *x509.Certificate, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	known := func(c *x509.Certificate) bool { return c.Equal(ca) || slices.ContainsFunc(out, c.Equal) }
-	for _, text := range slices.Concat([][]byte{s.LeafCA}, s.Bundles) {
+	for _, text := range s.Bundles {
 		found, _ := certificates(text) // those before something unreadable count
 		for _, c := range found {
 			if len(c.Raw) <= maxCASize && !now.After(c.NotAfter) && !known(c) {
@@ -213,6 +214,16 @@ func retain(s State, ca *x509.Certificate, now time.Time) []*x509.Certificate {
 			}
 		}
 	}
+	beside, _ := certificates(s.LeafCA)
+	first, rest := []*x509.Certificate(nil), []*x509.Certificate(nil)
+	for _, c := range out {
+		if slices.ContainsFunc(beside, c.Equal) {
+			first = append(first, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	out = append(first, rest...)
 	return out[:min(len(out), maxRetained)]
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/certs/privatekey"
+	"ballast/webhook/fixture"
 )
 
 func rules() Rules { return DefaultSettings().DefaultRules() }
@@ -113,7 +117,7 @@ func TestNext(t *testing.T) {
 		"a new CA that every API server knows":    {moving, 5*day + DefaultSettle, []step{{Kind: IssueLeaf, Why: CAChanged}}},
 		"a new CA in bundles of an unknown age":   {with(func(s *State) { *s = moving; s.BundledAt = time.Time{} }), 6 * day, []step{{Kind: WriteBundle, Why: Undated, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
 		"a new CA in bundles of next year":        {with(func(s *State) { *s = moving; s.BundledAt = start().Add(365 * day) }), 6 * day, []step{{Kind: WriteBundle, Why: Undated, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
-		"a new CA, and the old one's bundle lost": {with(func(s *State) { *s = moving; s.Bundles = four(nil) }), 6 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
+		"a new CA, and the old one's bundle lost": {with(func(s *State) { *s = moving; s.Bundles = four(nil) }), 6 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}, {Kind: IssueLeaf, Why: CAChanged}}},
 		"a new CA, and nobody calls":              {with(func(s *State) { *s = moving; s.Bundles = nil }), 5 * day, []step{{Kind: IssueLeaf, Why: CAChanged}}},
 		"a new leaf that pods may not serve yet":  {moved, 5*day + time.Minute, []step{{Kind: Wait, Why: Loading, Wait: DefaultOverlap - time.Minute}}},
 		"a new leaf that every pod serves":        {moved, 5*day + DefaultOverlap, []step{{Kind: WriteBundle, Why: CARetired, CAs: 1}}},
@@ -211,7 +215,7 @@ func TestAFloodOfCAsDoesNotPushOutTheLeafsOwn(t *testing.T) {
 	for range 2 * maxRetained {
 		strangers = append(strangers, must(NewCA(start())).Cert)
 	}
-	s.Bundles = four(strangers...)
+	s.Bundles = four(append(strangers, own.Cert)...)
 	actions := Next(start(), s, rules())
 	if len(actions) != 2 || actions[0].Kind != WriteBundle {
 		t.Fatalf("got %v", steps(start(), actions))
@@ -224,6 +228,35 @@ func TestAFloodOfCAsDoesNotPushOutTheLeafsOwn(t *testing.T) {
 	}
 }
 
+// TestAForeignCAOfTheLeafsSecretIsTrustedNowhere, and one every 25 s does not keep the leaf from being issued: the
+// bundles settle for 30 s after each write of them.
+func TestAForeignCAOfTheLeafsSecretIsTrustedNowhere(t *testing.T) {
+	must := made(t)
+	old, now := must(NewCA(start())), start()
+	s := State{CA: must(NewCA(start())), Leaf: must(NewLeaf(old, rules().DNSNames, start())), Bundles: four(old.Cert), BundledAt: start()}
+	for range 10 {
+		foreign := must(NewCA(now)).Cert
+		s.LeafCA = foreign
+		for _, a := range Next(now, s, rules()) {
+			switch a.Kind {
+			case WriteBundle:
+				if bytes.Contains(a.Bundle, foreign) {
+					t.Fatal("a foreign CA goes into the bundles")
+				}
+				s.Bundles, s.BundledAt = four(a.Bundle), now
+			case IssueLeaf:
+				if now.Sub(start()) < DefaultSettle {
+					t.Errorf("issued after %s, before the bundles settled", now.Sub(start()))
+				}
+				return
+			case IssueCA, Wait:
+			}
+		}
+		now = now.Add(25 * time.Second)
+	}
+	t.Error("the leaf is never issued")
+}
+
 func TestACAThatSomebodyBroughtMaySign(t *testing.T) {
 	own := issue(t, nil, asCA) // its key is in SEC 1, as openssl writes it
 	leaf := made(t)(NewLeaf(Pair{own.certPEM(), own.keyPEM(t)}, rules().DNSNames, start()))
@@ -231,9 +264,45 @@ func TestACAThatSomebodyBroughtMaySign(t *testing.T) {
 		t.Error(problems)
 	}
 	_, err := NewLeaf(Pair{own.certPEM(), own.certPEM()}, rules().DNSNames, start())
-	if err == nil || err.Error() != "making a leaf: the CA's key is of no kind that signs" {
+	if err == nil || err.Error() != "making a leaf: the CA's key: it holds no private key in PEM" {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestNobodyComputesWithAVastKey: it stands in the Secret of the leaf or of the CA, or before the CA's own in a block of
+// another type. Go reads such a key for a quarter of an hour.
+func TestNobodyComputesWithAVastKey(t *testing.T) {
+	must := made(t)
+	ca := must(NewCA(start()))
+	leaf := must(NewLeaf(ca, rules().DNSNames, start()))
+	vast := fixture.VastKey(t)
+	well := State{CA: ca, Leaf: leaf, LeafCA: ca.Cert, Bundles: four(ca.Cert), BundledAt: start()}
+	leafs, cas := well, well
+	leafs.Leaf.Key, cas.CA.Key = vast, vast
+	before := bytes.ReplaceAll(vast, []byte("RSA PRIVATE KEY"), []byte("JUNK"))
+	for name, test := range map[string]struct {
+		state State
+		want  []step
+	}{
+		"the leaf's": {leafs, []step{{Kind: IssueLeaf, Why: ActionReason(KeyMismatch)}}},
+		"the CA's":   {cas, []step{{Kind: IssueCA, Why: ActionReason(KeyMismatch)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fixture.AtOnce(t, "deciding what is next", func() {
+				if diff := cmp.Diff(test.want, steps(start(), Next(start(), test.state, rules()))); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
+	}
+	fixture.AtOnce(t, "signing a leaf", func() {
+		if _, err := NewLeaf(Pair{ca.Cert, append(before[:len(before):len(before)], ca.Key...)}, rules().DNSNames, start()); err != nil {
+			t.Errorf("with another block before the CA's key: %v", err)
+		}
+		if _, err := NewLeaf(Pair{ca.Cert, vast}, rules().DNSNames, start()); !errors.Is(err, privatekey.ErrNumbers) {
+			t.Errorf("by a vast key: %v", err)
+		}
+	})
 }
 
 func TestAPairPrintsNothingOfItsKey(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/config/configfile"
 	"ballast/planner/config/httpclient"
+	"ballast/webhook/fixture"
 )
 
 const withSecrets = `apiVersion: ballast.argoproj.io/v1alpha1
@@ -84,6 +85,24 @@ func TestNothingPrintsTheHTTPClientsSecrets(t *testing.T) {
 		}
 		if _, err := configfile.Parse(file); err != nil {
 			t.Errorf("what Marshal printed of %s does not parse: %v", name, err)
+		}
+	}
+}
+
+// TestAVastKeyIsRefusedWithTheConfiguration, by its field and without a word of it.
+func TestAVastKeyIsRefusedWithTheConfiguration(t *testing.T) {
+	key := string(fixture.VastKey(t))
+	inline := fmt.Sprintf("{cert: public, key: %q}", key)
+	for at, http := range map[string]string{
+		"tls_config.key":        "tls_config: " + inline,
+		"oauth2.tls_config.key": "oauth2: {client_id: b, client_secret: s, token_url: https://t, tls_config: " + inline + "}",
+	} {
+		text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\npoll: {prometheus: {http: {" + http + "}}}\n"
+		_, err := configfile.Parse([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), "poll.prometheus.http."+at) || !strings.Contains(err.Error(), "give it another key") {
+			t.Errorf("%s: %v", at, err)
+		} else if strings.Contains(err.Error(), "BEGIN") {
+			t.Error("the error quotes the key")
 		}
 	}
 }

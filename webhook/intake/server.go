@@ -11,13 +11,11 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"ballast/planner/printable"
 )
@@ -31,8 +29,6 @@ const (
 	idleDeadline  = 2 * time.Minute
 	// drainDeadline ends what still runs after the lame duck: a call takes at most readDeadline to come.
 	drainDeadline = 10 * time.Second
-	// certificatePoll is how often a certificate that is not there yet is looked for.
-	certificatePoll = time.Second
 )
 
 // ServerOptions say how the webhook is served.
@@ -74,11 +70,11 @@ func (s *Server) Ready() error {
 // Serve answers calls until the context ends and the lame duck is over. It waits for a certificate that is not there
 // yet: cert-manager may come last.
 func (s *Server) Serve(ctx context.Context) error {
-	watcher := s.certificate(ctx)
-	if watcher == nil {
+	certificate := s.newServing()
+	if !certificate.wait(ctx) {
 		return nil // stopped before there was one
 	}
-	config, err := s.tlsConfig(watcher)
+	config, err := s.tlsConfig(certificate)
 	if err != nil {
 		return err
 	}
@@ -90,8 +86,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	// The certificate is watched until the last call, not until the stop.
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer unwatch()
-	watched := make(chan error, 1)
-	go func() { watched <- watcher.Start(watching) }()
+	go certificate.keep(watching)
 
 	server := s.httpServer(config)
 	served := make(chan error, 1)
@@ -103,9 +98,6 @@ func (s *Server) Serve(ctx context.Context) error {
 		return s.stop(server)
 	case err := <-served:
 		return fmt.Errorf("serving the webhook: %w", err)
-	case err := <-watched:
-		server.Close()
-		return fmt.Errorf("watching the serving certificate: %w", err)
 	}
 }
 
@@ -166,27 +158,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.options.Handler.ServeHTTP(w, r)
 }
 
-// certificate loads the serving certificate, as soon as there is one; nil when the context ends before.
-func (s *Server) certificate(ctx context.Context) *certwatcher.CertWatcher {
-	cert, key := filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key")
-	for waiting := false; ; waiting = true {
-		watcher, err := certwatcher.New(cert, key)
-		if err == nil {
-			watcher.RegisterCallback(s.showExpiry)
-			return watcher
-		}
-		if !waiting {
-			s.options.Log.Info("waiting for a serving certificate", "file", cert, "why", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(certificatePoll):
-		}
-	}
-}
-
-func (s *Server) showExpiry(c tls.Certificate) {
+func (s *Server) showExpiry(c *tls.Certificate) {
 	leaf := c.Leaf
 	if leaf == nil && len(c.Certificate) > 0 {
 		leaf, _ = x509.ParseCertificate(c.Certificate[0]) // tls.X509KeyPair has parsed it before
@@ -196,8 +168,8 @@ func (s *Server) showExpiry(c tls.Certificate) {
 	}
 }
 
-func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, GetCertificate: watcher.GetCertificate}
+func (s *Server) tlsConfig(certificate *serving) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, GetCertificate: certificate.get}
 	if s.options.ClientCAFile == "" {
 		return config, nil
 	}

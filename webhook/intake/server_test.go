@@ -70,15 +70,8 @@ func serve(t testing.TB, handler http.Handler, change func(*ServerOptions)) *ser
 func (s *served) install(t testing.TB, serial int64, notAfter time.Time) {
 	t.Helper()
 	cert, key := s.ca.Leaf(t, serial, notAfter)
-	for name, content := range map[string][]byte{"tls.key": key, "tls.crt": cert} {
-		path := filepath.Join(s.certDir, name)
-		if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.put(t, "tls.key", key)
+	s.put(t, "tls.crt", cert)
 }
 
 func (s *served) client(change func(*tls.Config)) *http.Client {

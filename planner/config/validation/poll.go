@@ -52,6 +52,7 @@ func validatePrometheus(s config.Prometheus, interval config.Duration, p *field.
 	errs = append(errs, between(p.Child("concurrency"), s.Concurrency, 1, maxConcurrency)...)
 	errs = append(errs, between(p.Child("maxAge"), s.MaxAge, minInterval, maxTime)...)
 	errs = append(errs, httpclient.OwnFiles(s.HTTP, p.Child("http"), httpclient.AsWritten)...)
+	errs = append(errs, validateKeys(s.HTTP, p.Child("http"))...)
 	errs = append(errs, validateLabels(s, p)...)
 	at = p.Child("metrics")
 	if s.Metrics != nil && len(s.Metrics) == 0 {

@@ -3,6 +3,7 @@ package meter_test
 import (
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/prometheus/common/config"
 
+	"ballast/certs/privatekey"
+	"ballast/planner/poll/meter"
 	"ballast/webhook/fixture"
 )
 
@@ -77,6 +80,28 @@ func TestAClientCertificateIsRotated(t *testing.T) {
 	}
 }
 
+// TestNoClientsKeyIsComputedWithUnjudged: such a key takes many minutes, for which a cycle would hang.
+func TestNoClientsKeyIsComputedWithUnjudged(t *testing.T) {
+	cert, _ := fixture.NewAuthority(t).Leaf(t, 1, time.Now().Add(time.Hour))
+	file := filepath.Join(t.TempDir(), "tls.key")
+	if err := os.WriteFile(file, fixture.VastKey(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]config.TLSConfig{
+		"inline": {Cert: string(cert), Key: config.Secret(fixture.VastKey(t))}, "in a file": {Cert: string(cert), KeyFile: file},
+	} {
+		prometheus, tokens := config.DefaultHTTPClientConfig, config.DefaultHTTPClientConfig
+		prometheus.TLSConfig, tokens.OAuth2 = of, &config.OAuth2{ClientID: "b", ClientSecret: "s", TokenURL: "https://t", TLSConfig: of}
+		for _, c := range []config.HTTPClientConfig{prometheus, tokens} {
+			fixture.AtOnce(t, "making a client", func() {
+				if _, err := meter.NewHTTPClient(c); !errors.Is(err, privatekey.ErrNumbers) {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+	}
+}
+
 // demanding is a server that asks for a certificate, whoever signed it.
 func demanding(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 	s := httptest.NewUnstartedServer(answer)
@@ -84,4 +109,17 @@ func demanding(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
+}
+
+// TestNoTokenIsSignedWithAVastKey: the request ends with the error that names it.
+func TestNoTokenIsSignedWithAVastKey(t *testing.T) {
+	c := config.DefaultHTTPClientConfig
+	c.OAuth2 = &config.OAuth2{ClientID: "b", GrantType: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+		ClientCertificateKey: config.Secret(fixture.VastKey(t)), TokenURL: "https://t.invalid"}
+	fixture.AtOnce(t, "asking for a token", func() {
+		_, err := clientOf(t, c).Get("https://p.invalid")
+		if !errors.Is(err, privatekey.ErrNumbers) {
+			t.Error(err)
+		}
+	})
 }

@@ -113,7 +113,7 @@ func (t *tokens) transport() (http.RoundTripper, error) {
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}
-	first, err := config.NewTLSConfig(&o.TLSConfig)
+	first, err := newTLSConfig(context.Background(), o.TLSConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +153,11 @@ func (t *tokens) get() (token *oauth2.Token, err error) {
 	credential := ""
 	if t.credential != nil {
 		if credential, err = t.credential.Fetch(context.Background()); err != nil {
+			return nil, err
+		}
+	}
+	if t.config.GrantType == jwtBearer && credential != t.used {
+		if err = judgeSigning(credential); err != nil {
 			return nil, err
 		}
 	}
