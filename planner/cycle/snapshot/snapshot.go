@@ -13,6 +13,7 @@ import (
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
@@ -29,22 +30,22 @@ import (
 // before it decides. They change nothing of it: decide fills it in, in order, and the Next of what begins is its last change.
 type Snapshot struct {
 	*ground.Ground
-	Loads         []plan.Load // of fleet.Clusters; nil while the metrics say nothing
-	Objects       []float64   // that their replicas keep; nil where no default metric says it
-	Verdict       ownership.Verdict
-	Replicas      failover.Verdict
-	Cordoned      []int
-	Own           map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; see standing.OwnShards
-	Budget        change.Budget
-	Changes       memory.Changes
-	known         discover.Known
-	Done          bool   // what a person asked for holds, or was refused
-	TurnsBack     string // why a rollout that has stopped every replica brings them back as they were
-	OwnersUnknown string // why nobody could tell whether a live rollout does well
+	Loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
+	Objects   []float64   // that their replicas keep; nil where no default metric says it
+	Verdict   ownership.Verdict
+	Replicas  failover.Verdict
+	Cordoned  []int
+	Own       map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; see standing.OwnShards
+	Budget    change.Budget
+	Changes   memory.Changes
+	known     discover.Known
+	Done      bool   // what a person asked for holds, or was refused
+	TurnsBack string // why a rollout that has stopped every replica brings them back as they were
 
 	Ungrown map[int]string // replicas that may not grow now as they would have to, and why
 
-	Verdicts  gate.Verdicts // of the gates
+	Looked    gate.Situation // what the gates looked at
+	Verdicts  gate.Verdicts  // of the gates
 	Now       []plan.Replica
 	Candidate *outcome.Candidate
 	Line      *outcome.Line       // what a replica may carry, or is known to; nil: nothing says it
@@ -64,6 +65,12 @@ func Of(out outcome.Outcome, g *ground.Ground) *Snapshot {
 	return &Snapshot{Ground: g, Loads: out.Loads, Objects: loads.Objects(g.In.Config, out.Table),
 		Verdict: out.Verdict, Replicas: out.Replicas, Cordoned: out.Cordoned, Own: own, Budget: out.Budget,
 		Changes: out.Memory.Changes, known: out.Memory.Known, Done: out.Done, Now: out.Now, Candidate: out.Candidate}
+}
+
+// Judge asks every gate what may begin.
+func (s *Snapshot) Judge(tell func(problem.Problem)) {
+	s.Looked = s.Situation()
+	s.Verdicts = gate.Judge(gate.Table(), s.Looked, tell)
 }
 
 // May reports whether an action may begin.
@@ -171,7 +178,7 @@ func (s *Snapshot) Shut() []int {
 		shut = append(shut, s.Replica)
 	}
 	for _, p := range s.In.Observed.Pods {
-		if s.OwnersUnknown != "" && !p.Answered {
+		if s.Looked.OwnersUnknown != "" && !p.Answered {
 			shut = append(shut, p.Replica)
 		}
 	}
