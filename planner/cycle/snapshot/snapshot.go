@@ -19,7 +19,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/placement"
@@ -33,7 +33,7 @@ type Snapshot struct {
 	Loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
 	Objects   []float64   // that their replicas keep; nil where no default metric says it
 	Verdict   ownership.Verdict
-	Replicas  failover.Verdict
+	Replicas  health.Verdict
 	Cordoned  []int
 	Own       map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; see standing.OwnShards
 	Budget    change.Budget
@@ -125,7 +125,7 @@ func (s *Snapshot) unwell() map[int]bool {
 // UnwellOrCordoned reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile nothing is levelled.
 func (s *Snapshot) UnwellOrCordoned() bool {
 	longDown := s.LongDown()
-	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick failover.Sick) bool { return !longDown[sick.Replica] })
+	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick health.Sick) bool { return !longDown[sick.Replica] })
 }
 
 // longDownAfter is for how long a replica that does not work is waited for: a node that is replaced is back by then.
