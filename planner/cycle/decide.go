@@ -27,10 +27,9 @@ func (c *cycle) decide(g *ground.Ground) {
 	s := snapshot.Of(c.Out, g)
 	s.Ungrown = c.ungrown.Why()
 	starting{c}.tellRestart(s)
-	now := s.Situation()
-	s.OwnersUnknown, s.Verdicts = now.OwnersUnknown, gate.Judge(gate.Table(), now, c.Tell)
+	s.Judge(c.Tell)
 	c.verdicts = s.Verdicts
-	starting{c}.awaitTemplate(g, now)
+	starting{c}.awaitTemplate(g, s.Looked)
 	starting{c}.checkEnforcement(g)
 	s.Elected, s.Worth = c.votes.Candidate(s)
 	s.Candidate, s.Line = c.Out.Candidate, c.Out.Line
@@ -143,8 +142,8 @@ func (c starting) begins(s *snapshot.Snapshot, p *proposal.Proposed) bool {
 	if next.SameEnforced(s.Next) {
 		return false
 	}
-	if kind, why := waiting.Refused(s, next, o); kind != "" {
-		if why != "" {
+	if kind, why := waiting.Refused(s, next, o); why != "" {
+		if kind != "" {
 			c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: kind, Message: why + ": " + p.Why})
 		}
 		c.votes.Stands()

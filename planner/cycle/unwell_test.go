@@ -12,7 +12,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -95,7 +95,7 @@ func TestAFleetWhosePodsFallOneAfterTheOtherMovesNothing(t *testing.T) {
 		}
 		for range 60 {
 			w.step(20 * time.Second)
-			if w.last.Replicas.Held != failover.WholeFleet && len(w.last.Replicas.Sick) > 0 {
+			if w.last.Replicas.Held != health.WholeFleet && len(w.last.Replicas.Sick) > 0 {
 				t.Fatalf("in mode %s %v are sick, and nothing is held back", mode, w.last.Replicas.Sick)
 			}
 		}
@@ -217,11 +217,11 @@ func TestAReplicaThatKeepsDyingIsEmptiedAndTripsNothing(t *testing.T) {
 					t.Fatalf("it tripped afterwards because %s", out.Memory.Changes.Trip.Why)
 				}
 			}
-			reason := failover.Restarting
+			reason := health.Restarting
 			if d.oom {
-				reason = failover.OOMKilled
+				reason = health.OOMKilled
 			}
-			if !slices.ContainsFunc(w.last.Replicas.Sick, func(s failover.Sick) bool { return s.Replica == 2 && s.Reason == reason }) {
+			if !slices.ContainsFunc(w.last.Replicas.Sick, func(s health.Sick) bool { return s.Replica == 2 && s.Reason == reason }) {
 				t.Errorf("replica 2 is not known as %s: %+v", reason, w.last.Replicas.Sick)
 			}
 		})

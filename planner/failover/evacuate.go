@@ -1,3 +1,4 @@
+// Package failover says where the clusters of unwell and cordoned replicas go.
 package failover
 
 import (
@@ -6,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/failover/health"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -23,8 +25,8 @@ type Last struct {
 }
 
 // Still is without the replicas that worked since, or may have where nobody looked: before is the memory at the last look.
-func (l Last) Still(before, m Memory, o Options, now time.Time) Last {
-	blind := o.blind(before, now)
+func (l Last) Still(before, m health.Memory, o health.Options, now time.Time) Last {
+	blind := o.Blind(before, now)
 	l.Dead = slices.DeleteFunc(slices.Clone(l.Dead), func(replica int) bool { return blind || m.Replicas[replica].Down.IsZero() })
 	return l
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ballast/planner/failover/health"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -383,8 +384,8 @@ func TestWhereClustersGo(t *testing.T) {
 // TestOnlyWhoNeverWorkedSinceIsEmptiedBesideAnother: who worked at one look, or may have while nobody looked, may have fallen ill of what
 // it received.
 func TestOnlyWhoNeverWorkedSinceIsEmptiedBesideAnother(t *testing.T) {
-	o := Options{After: 5 * time.Minute, Interval: time.Minute}
-	m := Memory{Looked: at(9), Replicas: map[int]Health{1: {Down: at(1)}, 2: {}, 3: {Down: at(2)}, 4: {Down: at(8)}}}
+	o := health.Options{After: 5 * time.Minute, Interval: time.Minute}
+	m := health.Memory{Looked: at(9), Replicas: map[int]health.Replica{1: {Down: at(1)}, 2: {}, 3: {Down: at(2)}, 4: {Down: at(8)}}}
 	last := Last{Replica: 3, At: at(6), Dead: []int{1, 2, 3}}
 	for name, test := range map[string]struct {
 		now  time.Time
@@ -514,18 +515,6 @@ func BenchmarkEvacuate(b *testing.B) {
 	r := request(rows(16, clusters), unwell(3), cordoned(5), budget(1000), capacity(400), func(r *Request) { r.Loads = loads })
 	for b.Loop() {
 		sinkMoves += len(Evacuate(r, start).Moves)
-	}
-}
-
-// BenchmarkJudge is a look at 16 replicas.
-func BenchmarkJudge(b *testing.B) {
-	f := look{pods: nil}.fleet(false)
-	f.Replicas = 16
-	var m Memory
-	now := start
-	for b.Loop() {
-		now = now.Add(time.Minute)
-		_, m = Judge(f, patience, now, m)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/plan"
 	"ballast/planner/plan/probing"
 	"ballast/planner/printable"
@@ -116,11 +116,11 @@ type Line struct {
 
 // Unwell is a replica whose clusters are to go elsewhere.
 type Unwell struct {
-	Replica int                   `json:"replica"`
-	Reason  failover.UnwellReason `json:"reason"`
-	Since   time.Time             `json:"since"`
-	Pod     string                `json:"pod,omitempty"`
-	Message string                `json:"message"`
+	Replica int           `json:"replica"`
+	Reason  health.Reason `json:"reason"`
+	Since   time.Time     `json:"since"`
+	Pod     string        `json:"pod,omitempty"`
+	Message string        `json:"message"`
 }
 
 // Fault is a cluster that no replica has, or several.
@@ -156,7 +156,7 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 	for _, sick := range out.Replicas.Sick {
 		s.Unwell = append(s.Unwell, Unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
 	}
-	if held := out.Replicas.Held; held != "" && (len(s.Unwell) > 0 || held == failover.WholeFleet) {
+	if held := out.Replicas.Held; held != "" && (len(s.Unwell) > 0 || held == health.WholeFleet) {
 		s.FailoverHeld = out.Replicas.String()
 	}
 	for _, o := range out.Verdict.Orphans {

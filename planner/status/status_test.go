@@ -19,7 +19,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -56,7 +56,7 @@ func TestConditions(t *testing.T) {
 		p   *plan.Plan
 	}
 	const planning, enforced, resting, sound = "Planning=True Measured", "Enforced=True Held", "Progressing=False AtRest", "Degraded=False AsPlanned"
-	sick := failover.Sick{Replica: 1, Reason: failover.NotReady, Since: noon.Add(-time.Hour), Pod: "c-1"}
+	sick := health.Sick{Replica: 1, Reason: health.NotReady, Since: noon.Add(-time.Hour), Pod: "c-1"}
 	for name, test := range map[string]struct {
 		change func(world)
 		want   []string
@@ -90,10 +90,10 @@ func TestConditions(t *testing.T) {
 		"a stage that has just begun": {func(w world) { underWay(w.p); w.out.Changed = true },
 			[]string{planning, enforced, "Progressing=True Moving: the stage has just begun", sound}},
 		"an unwell replica goes before clusters without one": {func(w world) {
-			w.out.Replicas.Sick = []failover.Sick{sick}
+			w.out.Replicas.Sick = []health.Sick{sick}
 			w.out.Verdict.Orphans = []ownership.Orphan{{Cluster: "b"}}
 		}, []string{planning, enforced, resting, "Degraded=True Unwell: " + sick.String()}},
-		"most of the fleet": {func(w world) { w.out.Replicas.Held, w.out.Replicas.Down = failover.WholeFleet, []int{0, 1} },
+		"most of the fleet": {func(w world) { w.out.Replicas.Held, w.out.Replicas.Down = health.WholeFleet, []int{0, 1} },
 			[]string{planning, enforced, resting, "Degraded=True WholeFleet: more than half of the fleet is ill (2 replicas are unwell or not ready): nothing moves, " +
 				"for what ails most of them is not theirs alone and would come along; look at Redis, the repo-server, the API server, the nodes and the image first"}},
 		"clusters without a replica": {func(w world) {
@@ -163,8 +163,8 @@ func TestARolloutIsAsTheLeaderHasIt(t *testing.T) {
 
 func TestWhoIsUnwellAndWhatHasNoReplica(t *testing.T) {
 	in, out, p := looked()
-	sick := failover.Sick{Replica: 1, Reason: failover.OOMKilled, Since: noon.Add(-time.Hour), Pod: "c-1"}
-	out.Replicas = failover.Verdict{Sick: []failover.Sick{sick}, Held: failover.Settling}
+	sick := health.Sick{Replica: 1, Reason: health.OOMKilled, Since: noon.Add(-time.Hour), Pod: "c-1"}
+	out.Replicas = health.Verdict{Sick: []health.Sick{sick}, Held: health.Settling}
 	out.Verdict = ownership.Verdict{Orphans: []ownership.Orphan{{Cluster: "b", Since: noon, Last: 2}, {Cluster: "c", Since: noon, Last: plan.NoReplica}},
 		Doubled: []ownership.Doubled{{Cluster: "a", Since: noon, Owners: []int{0, 1}}}}
 	out.Candidate = &cycle.Candidate{Replicas: make([]plan.Replica, 4), Moves: make([]cycle.Move, 2), Verdict: "better by 3%"}
@@ -176,7 +176,7 @@ func TestWhoIsUnwellAndWhatHasNoReplica(t *testing.T) {
 		Budget:    &Budget{Message: out.Budget.String(), Left: ptr.To(3), Windows: []Window{{"1h0m0s", 10, 5, 2}}, Causes: map[string]int{"Balance": 2}},
 		Candidate: &Candidate{Replicas: 4, Moves: 2, Verdict: "better by 3%"},
 		Line:      &Line{Load: 7, Since: noon.Add(-time.Hour)},
-		Unwell:    []Unwell{{1, failover.OOMKilled, noon.Add(-time.Hour), "c-1", sick.String()}}, FailoverHeld: out.Replicas.String(),
+		Unwell:    []Unwell{{1, health.OOMKilled, noon.Add(-time.Hour), "c-1", sick.String()}}, FailoverHeld: out.Replicas.String(),
 		Orphaned: []Fault{{Cluster: "b", Since: noon, Last: ptr.To(2)}, {Cluster: "c", Since: noon}}, Doubled: []Fault{{Cluster: "a", Since: noon, Owners: []int{0, 1}}}}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -328,7 +328,7 @@ func TestAStatusIsBounded(t *testing.T) {
 			out.Problems = append(out.Problems, problem)
 			out.Verdict.Orphans = append(out.Verdict.Orphans, ownership.Orphan{Cluster: strings.Repeat("c", 253), Since: noon})
 			out.Verdict.Doubled = append(out.Verdict.Doubled, ownership.Doubled{Cluster: strings.Repeat("c", 253), Since: noon, Owners: make([]int, n)})
-			out.Replicas.Sick = append(out.Replicas.Sick, failover.Sick{Replica: n, Since: noon, Pod: strings.Repeat("p", 253)})
+			out.Replicas.Sick = append(out.Replicas.Sick, health.Sick{Replica: n, Since: noon, Pod: strings.Repeat("p", 253)})
 		}
 		s := Of(in, out, p, "me", Status{})
 		encoded, err := s.Encode()

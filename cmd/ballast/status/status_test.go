@@ -30,7 +30,7 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/plan"
 	"ballast/planner/plan/probing"
 	"ballast/planner/status"
@@ -136,7 +136,7 @@ func trippedAndCordoned(w *fixture.World) {
 func deploymentSilent(w *fixture.World) {
 	names := []string{fixture.ControllerName + "-abc-aaaaa", fixture.ControllerName + "-abc-bbbbb", fixture.ControllerName + "-abc-ccccc"}
 	w.Clustered(names, fmt.Sprintf(`[{"ShardNumber":0,"ControllerName":%q,"HeartbeatTime":"2026-11-20T11:59:56Z"},{"ShardNumber":1,"ControllerName":%q,"HeartbeatTime":"2026-11-20T11:58:50Z"},{"ShardNumber":2,"ControllerName":"","HeartbeatTime":null}]`, names[0], names[1]))
-	w.Unwell(failover.Sick{Replica: 2, Reason: failover.Unclaimed, Since: fixture.Noon.Add(-8 * time.Minute)})
+	w.Unwell(health.Sick{Replica: 2, Reason: health.Unclaimed, Since: fixture.Noon.Add(-8 * time.Minute)})
 }
 
 // unwellAndOrphaned has what the leader knows of pods and owners, a minute of it too young to count.
@@ -144,9 +144,9 @@ func unwellAndOrphaned(w *fixture.World) {
 	w.Pods[1] = fixture.ControllerPod(fixture.ControllerName+"-1", fixture.Killed(4, 5*time.Minute))
 	w.Pods = w.Pods[:2]
 	w.Workload.(*appsv1.StatefulSet).Status.ReadyReplicas = 2
-	w.Unwell(failover.Sick{Replica: 1, Reason: failover.OOMKilled, Since: fixture.Noon.Add(-5 * time.Minute), Pod: fixture.ControllerName + "-1"},
-		failover.Sick{Replica: 2, Reason: failover.Missing, Since: fixture.Noon.Add(-8 * time.Minute)})
-	w.Said.FailoverHeld = failover.Verdict{Sick: make([]failover.Sick, 2), Held: failover.WholeFleet}.String()
+	w.Unwell(health.Sick{Replica: 1, Reason: health.OOMKilled, Since: fixture.Noon.Add(-5 * time.Minute), Pod: fixture.ControllerName + "-1"},
+		health.Sick{Replica: 2, Reason: health.Missing, Since: fixture.Noon.Add(-8 * time.Minute)})
+	w.Said.FailoverHeld = health.Verdict{Sick: make([]health.Sick, 2), Held: health.WholeFleet}.String()
 	two := 2
 	w.Said.Orphaned = []status.Fault{{Cluster: "prod-ap", Since: fixture.Noon.Add(-25 * time.Hour)}, {Cluster: "lab", Since: fixture.Noon.Add(-20 * time.Minute), Last: &two}}
 	w.Said.Doubled = []status.Fault{{Cluster: "prod-eu", Since: fixture.Noon.Add(-4 * time.Minute), Owners: []int{0, 2}}}

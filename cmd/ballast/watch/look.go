@@ -19,7 +19,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/discover/secrets"
 	"ballast/planner/discover/workload"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
 	"ballast/planner/ownership/podlist"
@@ -34,7 +34,7 @@ type look struct {
 	Owners   []owner // by replica, pod and cluster
 	Orphans  []ownership.Orphan
 	Doubled  []ownership.Doubled
-	Unwell   []failover.Sick
+	Unwell   []health.Sick
 	Trouble  []string // what could not be seen
 	memory   recalled
 	asked    bool // every ready pod answered
@@ -59,7 +59,7 @@ type owner struct {
 // recalled is what one look hands to the next.
 type recalled struct {
 	owners   ownership.Memory
-	replicas failover.Memory
+	replicas health.Memory
 	begun    time.Time
 }
 
@@ -213,10 +213,10 @@ func (l *look) judge(
 	l.memory.owners, verdict = ownership.Judge(m.owners, seen, intended, now, ownership.Grace{})
 	l.Orphans, l.Doubled, l.asked = verdict.Orphans, verdict.Doubled, seen.Asked
 	rolling := w.ObservedGeneration < w.Generation || w.UpdatedReplicas < min(w.Replicas, w.CurrentReplicas)
-	var sick failover.Verdict
-	sick, l.memory.replicas = failover.Judge(
-		failover.Fleet{Known: true, Replicas: w.Replicas, Dynamic: pods.Dynamic, Rolling: rolling, Pods: scrape.Pods(reports)},
-		failover.Options{After: patience, Interval: time.Minute}, now, m.replicas)
+	var sick health.Verdict
+	sick, l.memory.replicas = health.Judge(
+		health.Fleet{Known: true, Replicas: w.Replicas, Dynamic: pods.Dynamic, Rolling: rolling, Pods: scrape.Pods(reports)},
+		health.Options{After: patience, Interval: time.Minute}, now, m.replicas)
 	l.Unwell = sick.Sick
 	l.memory.begun = cmp.Or(m.begun, now)
 	clusters := map[string]int{}

@@ -17,6 +17,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/plan"
 )
 
@@ -302,8 +303,8 @@ func (a *Answer) lose(with rest, lost []int) error {
 // failOver is where everything goes in the end, as if the move budget had room.
 func (a *Answer) failOver(in input.Inputs, lost []int) map[string]int {
 	a.Lost = &Loss{}
-	if failover.OfMost(len(lost), len(a.With.Replicas)) {
-		ill := failover.Verdict{Held: failover.WholeFleet, Sick: make([]failover.Sick, len(lost))}
+	if health.OfMost(len(lost), len(a.With.Replicas)) {
+		ill := health.Verdict{Held: health.WholeFleet, Sick: make([]health.Sick, len(lost))}
 		a.Lost.Held = ill.String()
 		return nil
 	}

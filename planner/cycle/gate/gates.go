@@ -2,6 +2,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"ballast/planner/plural"
 )
 
-// Action is a change that a cycle may begin; a gate names those that it blocks.
+// Action is a change that a cycle may begin, or what a rollout does for it; a gate names those that it blocks.
 type Action uint16
 
 const (
@@ -28,7 +29,13 @@ const (
 	SizeDown                       // a replica's size, in place
 	SizeRestart                    // the template's size, for which every pod restarts
 
-	Everything = Action(1<<11 - 1)
+	// What a rollout does is known once its target is: Refuses answers for these, and Judge for those above.
+	StopAll    // every replica at once, as rollout.x0y does
+	RestartAll // every replica, for what could wait
+	Workload   // writes its replicas or its env, or restarts it
+	Scale      // stops or adds replicas, be it for a while
+
+	Everything = StopAll - 1
 	sizes      = SizeUp | SizeDown                                          // change running pods, and neither Secrets nor the workload
 	frozen     = SetEnv | PinOut | FailOver | Balance | sizes | SizeRestart // what waits while a person stops ballast
 	moves      = FailOver | Drain                                           // other Secrets, and neither replicas nor env
@@ -40,7 +47,8 @@ func (a Action) String() string {
 	if a == Everything {
 		return "everything"
 	}
-	all := []string{"setEnv", "followUp", "followOut", "pinOut", "rollBack", "failOver", "drain", "balance", "sizeUp", "sizeDown", "sizeRestart"}
+	all := []string{"setEnv", "followUp", "followOut", "pinOut", "rollBack", "failOver", "drain", "balance", "sizeUp", "sizeDown", "sizeRestart",
+		"stopAll", "restartAll", "workload", "scale"}
 	var names []string
 	for k, name := range all {
 		if a&(SetEnv<<k) != 0 {
@@ -59,12 +67,15 @@ const GoneAtOnce = "too many cluster Secrets are gone at once"
 // RestartWaits is the brief of the gate that is shut while the one restart of mode live is left to people.
 const RestartWaits = "the one restart of rollout.live waits for a change of the pod template"
 
+// writesNone is what gates say that keep the workload as it is.
+const writesNone = ", and nothing begins that changes its replicas or its env or restarts it"
+
 // gate blocks actions while it is shut.
 type gate struct {
 	Name   string
 	Blocks Action
 	Kind   string                   // of the Problem that tells people why; empty where they are told otherwise
-	brief  string                   // why, for the candidate's verdict; empty: as shut says it
+	brief  string                   // why, for verdicts and refusals; empty: as shut says it
 	shut   func(Situation) string   // why, as a sentence; empty while the gate is open
 	about  func(s Situation) string // the Problem's subject; nil for none
 }
@@ -89,6 +100,7 @@ func when(shut bool) string {
 // clusters without an owner. A size in place changes no owner, no replica and no env, so that it waits for little: a replica
 // grows while a rollout is under way, while a discovery is refused, and after a trip, whose harm may be that it is too small; it shrinks at
 // rest alone. What change.moves says comes after all that would hold moves without it: it is said to block those that it holds alone.
+// The last rows block what a rollout does, and are asked once its target is known: moves alone may begin on a workload that is not ballast's.
 func Table() []gate {
 	return []gate{
 		{Name: "breakGlass", Blocks: Everything, brief: "enforcement is off",
@@ -145,6 +157,16 @@ func Table() []gate {
 			}},
 		{Name: "underWay", Blocks: Everything &^ SizeUp, brief: "a rollout is under way",
 			shut: func(s Situation) string { return when(s.UnderWay) }},
+		{Name: "stopAgain", Blocks: StopAll, Kind: "HeldOff", shut: func(s Situation) string { return s.StopAgain }},
+		{Name: "restartAgain", Blocks: RestartAll, Kind: "RestartWaits", shut: func(s Situation) string { return s.RestartAgain }},
+		{Name: "unmanaged", Blocks: Workload, Kind: "WorkloadUnmanaged",
+			brief: "the workload is annotated as unmanaged" + writesNone + "; take the annotation " + plan.AnnotationUnmanaged + " off for what waits",
+			shut:  func(s Situation) string { return when(s.Unmanaged) }},
+		{Name: "containerGone", Blocks: Workload, Kind: "ContainerGone",
+			brief: "the pod template has no container that is the application-controller's" + writesNone + " until it has one again",
+			shut:  func(s Situation) string { return when(s.ContainerGone) }},
+		{Name: "unenforced", Blocks: Scale, brief: "the webhook does not hold the plan",
+			shut: func(s Situation) string { return when(s.Unenforced) }},
 	}
 }
 
@@ -170,6 +192,10 @@ type Situation struct {
 	Scaled                      string    // pods of a Deployment that people or an autoscaler scale
 	Fault                       string    // in mode live: a cluster that no replica has, or several
 	Restart                     string    // in mode live: what its one restart waits for
+	StopAgain, RestartAgain     string    // until when another stop, or restart, of every replica waits, and why
+	Unmanaged                   bool      // the workload opted out
+	ContainerGone               bool      // the pod template has no container of the application-controller
+	Unenforced                  bool      // the webhook does not hold the plan; people are told of it
 }
 
 // AtRest reports whether there is a plan in mode Enforce and nothing is under way: gates tell people of something only then, and
@@ -223,7 +249,7 @@ func Judge(table []gate, s Situation, tell func(problem.Problem)) Verdicts {
 	shut, told := Verdicts{}, map[string]bool{}
 	for _, g := range table {
 		why := g.shut(s)
-		if why == open {
+		if why == open || g.Blocks&Everything == 0 {
 			continue
 		}
 		if g.Kind != "" && s.AtRest() && !told[g.Kind] {
@@ -234,12 +260,20 @@ func Judge(table []gate, s Situation, tell func(problem.Problem)) Verdicts {
 			}
 			tell(p)
 		}
-		if g.brief != "" {
-			why = g.brief
-		}
-		shut.Add(g.Blocks, why)
+		shut.Add(g.Blocks, cmp.Or(g.brief, why))
 	}
 	return shut
+}
+
+// Refuses is why a rollout that does that may not begin, by the first gate that is shut, and the kind of the Problem
+// that tells people with what waits for it; empty: they are told otherwise.
+func Refuses(table []gate, s Situation, does Action) (kind, why string) {
+	for _, g := range table {
+		if why := g.shut(s); why != open && g.Blocks&does != 0 {
+			return g.Kind, cmp.Or(g.brief, why)
+		}
+	}
+	return "", open
 }
 
 // Add shuts actions; the first reason stays.

@@ -17,14 +17,14 @@ import (
 // actions are all there are, by name.
 func actions() map[Action]string {
 	all := map[Action]string{}
-	for act := SetEnv; act&Everything != 0; act <<= 1 {
+	for act := SetEnv; act <= Scale; act <<= 1 {
 		all[act] = act.String()
 	}
 	return all
 }
 
 // verdictOn is what gates say of a situation, in words: what may begin, why the first other thing may not, and what people are
-// told.
+// told, at once or of a rollout that does what is shut.
 type verdictOn struct{ May, Because, Told string }
 
 func judged(table []gate, s Situation) verdictOn {
@@ -38,6 +38,11 @@ func judged(table []gate, s Situation) verdictOn {
 			because = append(because, why)
 		} else {
 			may = append(may, act.String())
+		}
+	}
+	for does := StopAll; does <= Scale; does <<= 1 {
+		if kind, why := Refuses(table, s, does); why != "" {
+			told = append(told, strings.TrimSuffix(does.String()+" "+kind, " ")+": "+why)
 		}
 	}
 	slices.Sort(because)
@@ -56,11 +61,12 @@ func gated() map[string]struct {
 		return s
 	}
 	until := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	const all = "setEnv followUp followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart"
 	return map[string]struct {
 		Situation
 		want verdictOn
 	}{
-		"":           {rest, verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart", "", ""}},
+		"":           {rest, verdictOn{all, "", ""}},
 		"breakGlass": {with(func(s *Situation) { s.BreakGlass = true }), verdictOn{"", "enforcement is off", ""}},
 		"paused": {with(func(s *Situation) { s.Paused = true }),
 			verdictOn{"followUp followOut rollBack drain", "a person paused it", ""}},
@@ -106,8 +112,18 @@ func gated() map[string]struct {
 			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain sizeUp sizeDown sizeRestart", "change.moves: the mode is Off (UpdatePolicy)", ""}},
 		"restartWaits": {with(func(s *Situation) { s.Restart = "for a change" }),
 			verdictOn{"followUp followOut failOver drain sizeUp sizeDown sizeRestart", RestartWaits, "RestartWaits: for a change"}},
-		"mode":     {with(func(s *Situation) { s.Mode = plan.Hold }), verdictOn{"", "the mode is Hold", ""}},
-		"underWay": {with(func(s *Situation) { s.UnderWay = true }), verdictOn{"sizeUp", "a rollout is under way", ""}},
+		"mode":      {with(func(s *Situation) { s.Mode = plan.Hold }), verdictOn{"", "the mode is Hold", ""}},
+		"underWay":  {with(func(s *Situation) { s.UnderWay = true }), verdictOn{"sizeUp", "a rollout is under way", ""}},
+		"stopAgain": {with(func(s *Situation) { s.StopAgain = "waits until dawn" }), verdictOn{all, "", "stopAll HeldOff: waits until dawn"}},
+		"restartAgain": {with(func(s *Situation) { s.RestartAgain = "waits until noon" }),
+			verdictOn{all, "", "restartAll RestartWaits: waits until noon"}},
+		"unmanaged": {with(func(s *Situation) { s.Unmanaged = true }),
+			verdictOn{all, "", "workload WorkloadUnmanaged: the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; " +
+				"take the annotation ballast.argoproj.io/unmanaged off for what waits"}},
+		"containerGone": {with(func(s *Situation) { s.ContainerGone = true }),
+			verdictOn{all, "", "workload ContainerGone: the pod template has no container that is the application-controller's, and nothing begins " +
+				"that changes its replicas or its env or restarts it until it has one again"}},
+		"unenforced": {with(func(s *Situation) { s.Unenforced = true }), verdictOn{all, "", "scale: the webhook does not hold the plan"}},
 	}
 }
 

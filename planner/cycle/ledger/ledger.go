@@ -15,7 +15,7 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -110,7 +110,7 @@ const diesOf = time.Hour
 
 // Suspect remembers the clusters whose replica fell ill soon after a failover gave them to it. While Secrets are being assigned the rows
 // say where they were before.
-func (l Ledger) Suspect(sick []failover.Sick, next plan.Plan) {
+func (l Ledger) Suspect(sick []health.Sick, next plan.Plan) {
 	m := &l.Out.Memory.Changes
 	if len(sick) == 0 || next.Rollout != nil && next.Rollout.Stage == plan.Assigning {
 		return

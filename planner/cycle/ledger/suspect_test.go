@@ -11,7 +11,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/plan"
 )
 
@@ -55,7 +55,7 @@ func TestWhatReplicasMayDieOf(t *testing.T) {
 					next.Rollout = &plan.Rollout{Stage: look.stage}
 				}
 				if look.ill != well {
-					l.Suspect([]failover.Sick{{Replica: 1, Since: epoch.Add(time.Duration(look.ill * float64(time.Hour)))}}, next)
+					l.Suspect([]health.Sick{{Replica: 1, Since: epoch.Add(time.Duration(look.ill * float64(time.Hour)))}}, next)
 				}
 			}
 			got := slices.Sorted(maps.Keys(l.Out.Memory.Changes.Suspect))

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/gz"
 	"ballast/planner/measure"
 	"ballast/planner/ownership"
@@ -249,7 +250,7 @@ type Changes struct {
 	Trip      *harm.Trip           `json:"trip,omitempty"`      // why ballast stopped itself
 	TripMoved []string             `json:"tripMoved,omitempty"` // clusters that the waves moved behind which it is for memory
 	TripTold  bool                 `json:"tripTold,omitempty"`  // the plan ConfigMap has the annotation, so that its absence is a person's word
-	Replicas  failover.Memory      `json:"replicas,omitzero"`
+	Replicas  health.Memory        `json:"replicas,omitzero"`
 	Failover  failover.Last        `json:"failover,omitzero"`
 	Pending   *Pending             `json:"pending,omitempty"` // of a plan whose write nobody knows the end of
 	Ownership ownership.Memory     `json:"ownership,omitzero"`

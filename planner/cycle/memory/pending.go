@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/evaluate"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/ownership"
 )
 
@@ -35,7 +35,7 @@ type undecided struct {
 // PendingOf is what that decision sets, beside what was known before it.
 func (m Memory) PendingOf(was Memory, plan string) *Pending {
 	c, before := m.Changes, was.Changes
-	c.Ownership, c.Replicas, c.Blocked, c.Pending, c.ByName = ownership.Memory{Followed: c.Ownership.Followed}, failover.Memory{}, nil, nil, 0
+	c.Ownership, c.Replicas, c.Blocked, c.Pending, c.ByName = ownership.Memory{Followed: c.Ownership.Followed}, health.Memory{}, nil, nil, 0
 	c.Failed, c.Suspect = newer(c.Failed, before.Failed), newer(c.Suspect, before.Suspect)
 	c.Moved, c.Pinned = newer(c.Moved, before.Moved), newer(c.Pinned, before.Pinned)
 	return &Pending{Plan: plan, Changes: c, Counts: m.Counts, Sizes: m.Sizes.decided(),

@@ -7,7 +7,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/discover"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/measure"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -33,7 +33,7 @@ type Outcome struct {
 	Blocked   []resize.Blocked // moves that level are wanted, and wait for a rule of change.moves
 	Progress  rollout.Progress
 	Verdict   ownership.Verdict // who has each cluster
-	Replicas  failover.Verdict  // who is unwell
+	Replicas  health.Verdict    // who is unwell
 	Cordoned  []int             // whom a person wants empty
 	Budget    change.Budget
 	Counted   map[change.Cause]int // moves that entered the ledger in this cycle

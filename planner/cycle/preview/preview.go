@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/plan"
 	"ballast/planner/plan/people"
 )
@@ -65,9 +66,9 @@ func PreviewEvacuation(in input.Inputs, unwell ...int) failover.Evacuation {
 }
 
 // sick are the replicas that the leader found unwell, without why.
-func sick(unwell []int) (all []failover.Sick) {
+func sick(unwell []int) (all []health.Sick) {
 	for _, replica := range unwell {
-		all = append(all, failover.Sick{Replica: replica})
+		all = append(all, health.Sick{Replica: replica})
 	}
 	return all
 }

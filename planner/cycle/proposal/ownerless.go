@@ -21,8 +21,7 @@ func YieldsToFailover(s *snapshot.Snapshot) string {
 	rest, g := *s, *s.Ground
 	g.Next.Rollout = nil
 	rest.Ground = &g
-	now := rest.Situation()
-	rest.OwnersUnknown, rest.Verdicts = now.OwnersUnknown, gate.Judge(gate.Table(), now, func(problem.Problem) {})
+	rest.Judge(func(problem.Problem) {})
 	if ownerlessFailover(&rest) == nil {
 		return ""
 	}

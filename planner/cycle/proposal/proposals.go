@@ -17,6 +17,7 @@ import (
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -297,9 +298,9 @@ func pinnedBeyond(s *snapshot.Snapshot, counts func(name string) bool) (replicas
 }
 
 // DownWithClusters reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
-func DownWithClusters(p plan.Plan, v failover.Verdict) bool {
+func DownWithClusters(p plan.Plan, v health.Verdict) bool {
 	off := off(v)
-	if len(off) == 0 || v.Held == failover.WholeFleet {
+	if len(off) == 0 || v.Held == health.WholeFleet {
 		return false
 	}
 	for _, row := range p.Clusters {
@@ -311,7 +312,7 @@ func DownWithClusters(p plan.Plan, v failover.Verdict) bool {
 }
 
 // off are the replicas that do not work.
-func off(v failover.Verdict) []int {
+func off(v health.Verdict) []int {
 	off := slices.Clone(v.Down)
 	for _, s := range v.Sick {
 		off = append(off, s.Replica)
@@ -321,7 +322,7 @@ func off(v failover.Verdict) []int {
 
 // HeldOnDown says which cluster cannot leave a replica that does not work, why, and the mend; empty: each of them can. What waits for
 // that replica waits until a person does something.
-func HeldOnDown(g *ground.Ground, v failover.Verdict) string {
+func HeldOnDown(g *ground.Ground, v health.Verdict) string {
 	off := off(v)
 	for _, u := range g.Fleet.Groups() {
 		waited := slices.ContainsFunc(u.Clusters, func(i int) bool {

@@ -16,7 +16,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/plan/people"
@@ -209,12 +209,12 @@ func (w *Breaker) judgeReplicas(g *ground.Ground) {
 	if f == nil || g.Next.FreeReplicas && w.In.Workload.Replicas == 0 {
 		return
 	}
-	seen := failover.Fleet{Known: w.In.Observed.Known, Replicas: standingReplicas(g.Next), Dynamic: w.In.Observed.Dynamic, Pods: w.In.Observed.Pods, Rolling: ground.Rolling(w.In, g.Next)}
+	seen := health.Fleet{Known: w.In.Observed.Known, Replicas: standingReplicas(g.Next), Dynamic: w.In.Observed.Dynamic, Pods: w.In.Observed.Pods, Rolling: ground.Rolling(w.In, g.Next)}
 	m, before := &w.Out.Memory.Changes, w.In.Memory.Changes.Replicas
-	o := failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(w.In.Config.Interval)}
-	w.Out.Replicas, m.Replicas = failover.Judge(seen, o, w.In.Now, before)
+	o := health.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(w.In.Config.Interval)}
+	w.Out.Replicas, m.Replicas = health.Judge(seen, o, w.In.Now, before)
 	m.Failover = m.Failover.Still(before, m.Replicas, o, w.In.Now)
-	if w.Out.Replicas.Held != failover.WholeFleet { // what all fell ill of was no cluster's doing
+	if w.Out.Replicas.Held != health.WholeFleet { // what all fell ill of was no cluster's doing
 		ledger.Ledger{Draft: w.Draft}.Suspect(w.Out.Replicas.Sick, g.Next)
 	}
 	for _, s := range w.Out.Replicas.Sick {
@@ -280,7 +280,7 @@ func (w *Breaker) trips(trip *harm.Trip, moved []string) {
 		return
 	}
 	for _, s := range w.Out.Replicas.Sick {
-		if s.Reason == failover.OOMKilled {
+		if s.Reason == health.OOMKilled {
 			more := m.Trip.With(w.In.Now, s.Replica)
 			m.Trip = &more
 		}

@@ -10,6 +10,7 @@ import (
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/safety"
+	"ballast/planner/cycle/sizing"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -35,6 +36,9 @@ func (s *Snapshot) Situation() gate.Situation {
 	now.Renumbered = renumbered && s.Own == nil
 	now.OnlyReplica0 = s.In.Workload.OnlyReplica0(s.Next.Widest()) != ""
 	now.Scaled = scaledDeployment(s.Next)
+	now.StopAgain, now.RestartAgain = stopAgain(now.HeldUntil), restartAgain(s)
+	now.Unmanaged, now.ContainerGone = s.Next.Unmanaged, s.In.Workload.ContainerGone
+	now.Unenforced = s.In.Enforcement != nil && !*s.In.Enforcement
 	if s.In.Config.Rollout.Live == nil {
 		return now
 	}
@@ -74,6 +78,30 @@ func scaledDeployment(p plan.Plan) string {
 	}
 	return "pods of a Deployment read their number of replicas once, at their start, so that with partition.replicas: workload a cluster may have two owners after each change: " +
 		"only a failover begins, and what follows replicas that were taken away; set partition.replicas to a number, or leave it out, or run the controller as a StatefulSet"
+}
+
+// stopAgain says until when another stop of every replica waits, and why; empty: they may stop.
+func stopAgain(heldUntil time.Time) string {
+	if heldUntil.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica",
+		heldUntil.UTC().Format(time.RFC3339))
+}
+
+// restartAgain says until when another restart of every replica waits, and why; empty: they may restart.
+func restartAgain(s *Snapshot) string {
+	again, every := sizing.RestartAgain(s.In, s.Changes), time.Duration(s.In.Config.Change.Restarts.Every)
+	switch {
+	case again.IsZero():
+		return ""
+	case sizing.Blind(s.In, s.Changes):
+		return fmt.Sprintf("waits until a pod is seen, since every replica restarts for it, and nobody saw whether they just did "+
+			"(change.restarts.every is %s); rollout.live restarts none", every)
+	}
+	return fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s "+
+		"(change.restarts.every is %s); rollout.live restarts none",
+		again.UTC().Format(time.RFC3339), s.Changes.Restarted.UTC().Format(time.RFC3339), every)
 }
 
 // MoveBlocks is why change.moves lets nothing that levels begin now, beside its rates.

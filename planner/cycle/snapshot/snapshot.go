@@ -13,12 +13,13 @@ import (
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
-	"ballast/planner/failover"
+	"ballast/planner/failover/health"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/placement"
@@ -29,22 +30,22 @@ import (
 // before it decides. They change nothing of it: decide fills it in, in order, and the Next of what begins is its last change.
 type Snapshot struct {
 	*ground.Ground
-	Loads         []plan.Load // of fleet.Clusters; nil while the metrics say nothing
-	Objects       []float64   // that their replicas keep; nil where no default metric says it
-	Verdict       ownership.Verdict
-	Replicas      failover.Verdict
-	Cordoned      []int
-	Own           map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; see standing.OwnShards
-	Budget        change.Budget
-	Changes       memory.Changes
-	known         discover.Known
-	Done          bool   // what a person asked for holds, or was refused
-	TurnsBack     string // why a rollout that has stopped every replica brings them back as they were
-	OwnersUnknown string // why nobody could tell whether a live rollout does well
+	Loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
+	Objects   []float64   // that their replicas keep; nil where no default metric says it
+	Verdict   ownership.Verdict
+	Replicas  health.Verdict
+	Cordoned  []int
+	Own       map[int]bool // replicas whose pods show that they are theirs, where pods that start would be one; see standing.OwnShards
+	Budget    change.Budget
+	Changes   memory.Changes
+	known     discover.Known
+	Done      bool   // what a person asked for holds, or was refused
+	TurnsBack string // why a rollout that has stopped every replica brings them back as they were
 
 	Ungrown map[int]string // replicas that may not grow now as they would have to, and why
 
-	Verdicts  gate.Verdicts // of the gates
+	Looked    gate.Situation // what the gates looked at
+	Verdicts  gate.Verdicts  // of the gates
 	Now       []plan.Replica
 	Candidate *outcome.Candidate
 	Line      *outcome.Line       // what a replica may carry, or is known to; nil: nothing says it
@@ -64,6 +65,12 @@ func Of(out outcome.Outcome, g *ground.Ground) *Snapshot {
 	return &Snapshot{Ground: g, Loads: out.Loads, Objects: loads.Objects(g.In.Config, out.Table),
 		Verdict: out.Verdict, Replicas: out.Replicas, Cordoned: out.Cordoned, Own: own, Budget: out.Budget,
 		Changes: out.Memory.Changes, known: out.Memory.Known, Done: out.Done, Now: out.Now, Candidate: out.Candidate}
+}
+
+// Judge asks every gate what may begin.
+func (s *Snapshot) Judge(tell func(problem.Problem)) {
+	s.Looked = s.Situation()
+	s.Verdicts = gate.Judge(gate.Table(), s.Looked, tell)
 }
 
 // May reports whether an action may begin.
@@ -118,7 +125,7 @@ func (s *Snapshot) unwell() map[int]bool {
 // UnwellOrCordoned reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile nothing is levelled.
 func (s *Snapshot) UnwellOrCordoned() bool {
 	longDown := s.LongDown()
-	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick failover.Sick) bool { return !longDown[sick.Replica] })
+	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick health.Sick) bool { return !longDown[sick.Replica] })
 }
 
 // longDownAfter is for how long a replica that does not work is waited for: a node that is replaced is back by then.
@@ -171,7 +178,7 @@ func (s *Snapshot) Shut() []int {
 		shut = append(shut, s.Replica)
 	}
 	for _, p := range s.In.Observed.Pods {
-		if s.OwnersUnknown != "" && !p.Answered {
+		if s.Looked.OwnersUnknown != "" && !p.Answered {
 			shut = append(shut, p.Replica)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/proposal"
-	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
@@ -133,10 +133,13 @@ func SecretsPin(s *snapshot.Snapshot, p *proposal.Proposed) string {
 	return s.PinsWait(p.Want.Replicas)
 }
 
-// For is what a proposal waits for; empty: it may begin.
+// For is what a proposal waits for; empty: it may begin. Beside the gates it judges what follows from the target alone: the
+// replicas that a Secret's pin asks for, and moves that the budget has no room for; Refused a plan that is too large.
 func For(s *snapshot.Snapshot, p *proposal.Proposed, o basis.Options) (kind, waits string, told []problem.Problem) {
-	if until := s.In.Memory.HeldUntil(s.In.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
-		return "HeldOff", fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
+	if o.Mode == plan.ModeX0Y {
+		if kind, waits = gate.Refuses(gate.Table(), s.Looked, gate.StopAll); waits != "" { // it would stop every replica again and again
+			return kind, waits, nil
+		}
 	}
 	if waits = SecretsPin(s, p); waits != "" {
 		return "PinWaits", waits, nil
@@ -145,44 +148,26 @@ func For(s *snapshot.Snapshot, p *proposal.Proposed, o basis.Options) (kind, wai
 		return "BudgetWaits", waits, told
 	}
 	atOnce := p.AtOnce || p.Asked && p.Want.Replicas != s.Next.Replicas // which the budget may have put off
-	waitsItsTurn := p.Cause == change.Balance && !atOnce
-	if again := sizing.RestartAgain(s.In, s.Changes); waitsItsTurn && !again.IsZero() && snapshot.Restarts(s, p.Want, o) {
-		return "RestartWaits", restartWaits(s, again), nil
+	if p.Cause == change.Balance && !atOnce && snapshot.Restarts(s, p.Want, o) {
+		kind, waits = gate.Refuses(gate.Table(), s.Looked, gate.RestartAll)
 	}
-	return "", "", told
+	return kind, waits, told
 }
 
-// restartWaits says until when a restart of every replica waits, and why.
-func restartWaits(s *snapshot.Snapshot, again time.Time) string {
-	every := time.Duration(s.In.Config.Change.Restarts.Every)
-	if sizing.Blind(s.In, s.Changes) {
-		return fmt.Sprintf("waits until a pod is seen, since every replica restarts for it, and nobody saw whether they just did "+
-			"(change.restarts.every is %s); rollout.live restarts none", every)
-	}
-	return fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s "+
-		"(change.restarts.every is %s); rollout.live restarts none",
-		again.UTC().Format(time.RFC3339), s.Changes.Restarted.UTC().Format(time.RFC3339), every)
-}
-
-// Refused says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.
+// Refused says why a rollout does not begin, and the kind of the problem; without a kind people are told otherwise.
 func Refused(s *snapshot.Snapshot, next plan.Plan, o basis.Options) (kind, why string) {
 	if room := codec.Room(next); room < 0 {
 		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
 	}
-	if s.Next.Unmanaged && needsWorkload(s.Next, next, o) {
-		return "WorkloadUnmanaged", fmt.Sprintf("the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; "+
-			"take the annotation %s off for what waits", plan.AnnotationUnmanaged)
-	}
-	if s.In.Workload.ContainerGone && needsWorkload(s.Next, next, o) {
-		return "ContainerGone", "the pod template has no container that is the application-controller's, and nothing begins that changes its replicas or its env or restarts it until it has one again"
+	var does gate.Action
+	if needsWorkload(s.Next, next, o) {
+		does |= gate.Workload
 	}
 	scales := next.Rollout != nil && next.Rollout.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
-	stops := next.Rollout != nil && o.Mode == plan.ModeX0Y
-	down := s.In.Enforcement != nil && !*s.In.Enforcement
-	if down && (scales || stops) {
-		return "EnforcementDown", ""
+	if stops := next.Rollout != nil && o.Mode == plan.ModeX0Y; scales || stops {
+		does |= gate.Scale
 	}
-	return "", ""
+	return gate.Refuses(gate.Table(), s.Looked, does)
 }
 
 // needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a

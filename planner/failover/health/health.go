@@ -1,5 +1,5 @@
-// Package failover says which replicas are unwell, and where the clusters of those and of cordoned replicas go.
-package failover
+// Package health says which replicas are unwell.
+package health
 
 import (
 	"fmt"
@@ -36,22 +36,22 @@ type Options struct {
 	Interval time.Duration
 }
 
-// UnwellReason is why a replica is unwell. The set is closed.
-type UnwellReason string
+// Reason is why a replica is unwell. The set is closed.
+type Reason string
 
 // The reasons.
 const (
-	OOMKilled  UnwellReason = "OOMKilled"  // within 15 min
-	Restarting UnwellReason = "Restarting" // three times within 15 min
-	NotReady   UnwellReason = "NotReady"   // for Options.After
-	Missing    UnwellReason = "Missing"    // no pod for as long
-	Unclaimed  UnwellReason = "Unclaimed"  // no pod claims the slot for as long
+	OOMKilled  Reason = "OOMKilled"  // within 15 min
+	Restarting Reason = "Restarting" // three times within 15 min
+	NotReady   Reason = "NotReady"   // for Options.After
+	Missing    Reason = "Missing"    // no pod for as long
+	Unclaimed  Reason = "Unclaimed"  // no pod claims the slot for as long
 )
 
 // Sick is a replica that is unwell, since when, and its pod if it has one.
 type Sick struct {
 	Replica int
-	Reason  UnwellReason
+	Reason  Reason
 	Since   time.Time
 	Pod     string
 }

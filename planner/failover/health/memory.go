@@ -1,4 +1,4 @@
-package failover
+package health
 
 import (
 	"maps"
@@ -10,15 +10,15 @@ import (
 
 // Memory is what is remembered of the replicas from one look to the next, and from one leader to the next.
 type Memory struct {
-	Looked   time.Time      `json:"looked,omitzero"`
-	Rolled   time.Time      `json:"rolled,omitzero"`  // when a rollout of the workload was seen last
-	Rolling  time.Time      `json:"rolling,omitzero"` // since when one is seen that goes on
-	Replicas map[int]Health `json:"replicas,omitempty"`
+	Looked   time.Time       `json:"looked,omitzero"`
+	Rolled   time.Time       `json:"rolled,omitzero"`  // when a rollout of the workload was seen last
+	Rolling  time.Time       `json:"rolling,omitzero"` // since when one is seen that goes on
+	Replicas map[int]Replica `json:"replicas,omitempty"`
 }
 
-// Health is one replica's: its pod with that pod's count of restarts, since when it does not work (zero: it does), and
+// Replica is one replica's: its pod with that pod's count of restarts, since when it does not work (zero: it does), and
 // the restarts and the last OOM kill of the last 15 minutes.
-type Health struct {
+type Replica struct {
 	Pod      string      `json:"pod,omitempty"`
 	Count    int         `json:"count,omitempty"`
 	Down     time.Time   `json:"down,omitzero"`
@@ -67,12 +67,12 @@ func (m Memory) Recovers(replica int, after time.Duration, now time.Time) bool {
 // later. Only a pod that did not work before and does not yet has not worked all along: that the workload rolls out is said
 // by its status, which may be wrong.
 func (m Memory) rolling(f Fleet, now time.Time) Memory {
-	next := Memory{Looked: now, Rolled: now, Rolling: m.Rolling, Replicas: make(map[int]Health, f.Replicas)}
+	next := Memory{Looked: now, Rolled: now, Rolling: m.Rolling, Replicas: make(map[int]Replica, f.Replicas)}
 	if next.Rolling.IsZero() {
 		next.Rolling = now
 	}
 	for replica, pod := range f.pods() {
-		h, was := Health{Pod: pod.Name, Count: pod.Restarts}, m.Replicas[replica]
+		h, was := Replica{Pod: pod.Name, Count: pod.Restarts}, m.Replicas[replica]
 		same := was.Pod == h.Pod && was.Count == h.Count
 		if same && !f.up(pod) {
 			h.Down = was.Down
@@ -87,8 +87,8 @@ func (m Memory) rolling(f Fleet, now time.Time) Memory {
 // looked takes in what is seen.
 func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 	// After a longer absence nobody knows whether a pod that does not work did so in between, nor when it restarted.
-	blind := o.blind(m, now)
-	next := Memory{Looked: now, Rolled: m.Rolled, Replicas: make(map[int]Health, f.Replicas)}
+	blind := o.Blind(m, now)
+	next := Memory{Looked: now, Rolled: m.Rolled, Replicas: make(map[int]Replica, f.Replicas)}
 	for replica, pod := range f.pods() {
 		h := m.Replicas[replica]
 		switch {
@@ -105,15 +105,15 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 	return next
 }
 
-// blind reports whether nobody looked for so long that a replica may have been well meanwhile.
-func (o Options) blind(m Memory, now time.Time) bool {
+// Blind reports whether nobody looked for so long that a replica may have been well meanwhile.
+func (o Options) Blind(m Memory, now time.Time) bool {
 	return now.Sub(m.Looked) > max(o.After, 3*o.Interval)
 }
 
 // taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last
 // restart has a known time. A time that lies ahead is none: by a node's clock one kill would stand until ours reaches it. What
 // happened before the last rollout was over does not count.
-func (h Health) taking(pod observed.Pod, blind bool, rolled, now time.Time) Health {
+func (h Replica) taking(pod observed.Pod, blind bool, rolled, now time.Time) Replica {
 	same := pod.Name == h.Pod && pod.Restarts >= h.Count
 	restarts := pod.Restarts - h.Count
 	if !same || blind {
@@ -173,7 +173,7 @@ func (m Memory) Dated(pods []observed.Pod, now time.Time) []observed.Pod {
 }
 
 // since forgets what is older.
-func (h Health) since(from time.Time) Health {
+func (h Replica) since(from time.Time) Replica {
 	h.Restarts = slices.DeleteFunc(h.Restarts, func(at time.Time) bool { return !at.After(from) })
 	h.Restarts = slices.Clip(h.Restarts[max(len(h.Restarts)-manyRestarts, 0):])
 	if len(h.Restarts) == 0 {
@@ -197,7 +197,7 @@ func (m Memory) shifted(now time.Time) Memory {
 		}
 		return t.Add(-back)
 	}
-	next := Memory{Looked: now, Rolled: shift(m.Rolled), Rolling: shift(m.Rolling), Replicas: make(map[int]Health, len(m.Replicas))}
+	next := Memory{Looked: now, Rolled: shift(m.Rolled), Rolling: shift(m.Rolling), Replicas: make(map[int]Replica, len(m.Replicas))}
 	for replica, h := range m.Replicas {
 		h.Down, h.OOM, h.Start.Seen = shift(h.Down), shift(h.OOM), shift(h.Start.Seen)
 		h.Restarts = slices.Clone(h.Restarts)

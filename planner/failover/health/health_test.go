@@ -1,4 +1,4 @@
-package failover
+package health
 
 import (
 	"encoding/json"
@@ -13,6 +13,10 @@ import (
 
 	"ballast/planner/observed"
 )
+
+var start = time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
+
+func at(minutes float64) time.Time { return start.Add(time.Duration(minutes * float64(time.Minute))) }
 
 var patience = Options{After: 5 * time.Minute, Settle: 10 * time.Minute, Interval: time.Minute}
 
@@ -389,7 +393,7 @@ func reread(t *rapid.T, m Memory) Memory {
 }
 
 func TestForgettingChangesNothingItWasGiven(t *testing.T) {
-	m := Memory{Looked: at(19), Replicas: map[int]Health{0: {Pod: "controller-0", Count: 2, Restarts: []time.Time{at(0), at(10)}}}}
+	m := Memory{Looked: at(19), Replicas: map[int]Replica{0: {Pod: "controller-0", Count: 2, Restarts: []time.Time{at(0), at(10)}}}}
 	_, next := Judge(look{}.fleet(false), patience, at(20), m)
 	if diff := cmp.Diff([]time.Time{at(0), at(10)}, m.Replicas[0].Restarts); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
@@ -479,5 +483,17 @@ func TestAStatusThatLiesByTurnsIsTold(t *testing.T) {
 		if want := 6*60/every - 11; stuck < want {
 			t.Errorf("a false status every %d minutes: it is told of as stuck %d times, want at least %d", every, stuck, want)
 		}
+	}
+}
+
+// BenchmarkJudge is a look at 16 replicas.
+func BenchmarkJudge(b *testing.B) {
+	f := look{pods: nil}.fleet(false)
+	f.Replicas = 16
+	var m Memory
+	now := start
+	for b.Loop() {
+		now = now.Add(time.Minute)
+		_, m = Judge(f, patience, now, m)
 	}
 }
