@@ -254,7 +254,7 @@ func TestFailClosedIsForClustersOnlyAndChangesNothingElse(t *testing.T) {
 		if w.Name == "clusters.ballast.argoproj.io" {
 			of := &want.Webhooks["ballast.argocd"].Webhooks[i]
 			of.FailurePolicy = ptr.To(admissionregistration.Fail)
-			of.MatchConditions = notThePlanner("argocd", "ballast-planner")
+			of.MatchConditions = waitsForNoWebhook("argocd", "ballast-planner")
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -262,10 +262,14 @@ func TestFailClosedIsForClustersOnlyAndChangesNothingElse(t *testing.T) {
 	}
 }
 
-// notThePlanner is what keeps the planner's own writes from waiting for the webhook, as its manifests have it.
-func notThePlanner(namespace, account string) []admissionregistration.MatchCondition {
-	return []admissionregistration.MatchCondition{{Name: "not-the-planner",
-		Expression: fmt.Sprintf(`request.userInfo.username != "system:serviceaccount:%s:" + %q || request.dryRun == true`, namespace, account)}}
+// waitsForNoWebhook is what keeps the planner's own writes, and those of ballast's own Secrets, from waiting for the webhook.
+func waitsForNoWebhook(namespace, account string) []admissionregistration.MatchCondition {
+	return []admissionregistration.MatchCondition{
+		{Name: "not-the-planner",
+			Expression: fmt.Sprintf(`request.userInfo.username != "system:serviceaccount:%s:" + %q || request.dryRun == true`, namespace, account)},
+		{Name: "not-ballasts-own",
+			Expression: `!(request.name in ['ballast-ca', 'ballast-client-ca', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])`},
+	}
 }
 
 // TestWhoWaitsForNoWebhookIsThePlannerAsItIsInstalled: under another name, and in another namespace, nobody else's writes pass unasked.
@@ -275,7 +279,7 @@ func TestWhoWaitsForNoWebhookIsThePlannerAsItIsInstalled(t *testing.T) {
 		t.Errorf("the planner runs as %s", account)
 	}
 	for _, w := range in.Webhooks["ballast."+namespace].Webhooks {
-		if diff := cmp.Diff(notThePlanner(namespace, "my-planner"), w.MatchConditions); (diff == "") != (w.Name == "clusters.ballast.argoproj.io") {
+		if diff := cmp.Diff(waitsForNoWebhook(namespace, "my-planner"), w.MatchConditions); (diff == "") != (w.Name == "clusters.ballast.argoproj.io") {
 			t.Errorf("%s (-want +got):\n%s", w.Name, diff)
 		}
 	}

@@ -39,6 +39,7 @@ func TestTheCASignsForNobodyElse(t *testing.T) {
 			t.Run("requests", b.signsForCertManagerAlone)
 			t.Run("what is made beside", b.keepsOthersFromTheCA)
 			t.Run("what is ballast's", b.keepsBallastsOwn)
+			t.Run("what serves", b.keepsTheWebhookServing)
 			t.Run("what was there before", b.leavesWhatWasThere)
 		})
 	}
@@ -186,22 +187,25 @@ func (b *issuerBed) signsForCertManagerAlone(t *testing.T) {
 func (b *issuerBed) keepsOthersFromTheCA(t *testing.T) {
 	const (
 		issuer = "neither is of another Certificate; name another issuer"
-		secret = "neither is of another Certificate; name another Secret"
+		secret = "and ballast-webhook-ca, is of another Certificate; name another Secret"
 		ca     = "spec.ca.secretName: the Secret ballast-ca is the CA of Issuer ballast-ca and no other; name another Secret"
 	)
 	for name, c := range map[string]struct {
 		made *unstructured.Unstructured
 		told string
 	}{
-		"an Issuer of the CA's Secret":             {b.issuer("mine", "ballast-ca"), ca},
-		"an Issuer of another Secret":              {b.issuer("mine", "mine"), ""},
-		"an Issuer of another kind":                {b.object("Issuer", "mine", map[string]any{"selfSigned": map[string]any{}}), ""},
-		"a CA below the CA":                        {b.certificate("mine", "mine", "ballast-ca"), issuer},
-		"a CA of the root's":                       {b.certificate("mine", "mine", "ballast-root"), issuer},
-		"a Certificate in the CA's Secret":         {b.certificate("mine", "ballast-ca", "mine"), secret},
-		"a Certificate in the webhook's Secret":    {b.certificate("mine", "ballast-webhook-tls", "mine"), secret},
-		"a Certificate of another issuer":          {b.certificate("mine", "mine", "mine"), ""},
-		"a Certificate by the name of the webhook": {b.certificate("mine", "ballast-webhook", "mine"), ""},
+		"an Issuer of the CA's Secret":              {b.issuer("mine", "ballast-ca"), ca},
+		"an Issuer of another Secret":               {b.issuer("mine", "mine"), ""},
+		"an Issuer of another kind":                 {b.object("Issuer", "mine", map[string]any{"selfSigned": map[string]any{}}), ""},
+		"a CA below the CA":                         {b.certificate("mine", "mine", "ballast-ca"), issuer},
+		"a CA of the root's":                        {b.certificate("mine", "mine", "ballast-root"), issuer},
+		"a Certificate in the CA's Secret":          {b.certificate("mine", "ballast-ca", "mine"), secret},
+		"a Certificate in the webhook's Secret":     {b.certificate("mine", "ballast-webhook-tls", "mine"), secret},
+		"a Certificate in the callers' CA's Secret": {b.certificate("mine", "ballast-client-ca", "mine"), secret},
+		"a Certificate in the plan's key":           {b.certificate("mine", "ballast-plan-key", "mine"), secret},
+		"a Certificate in ballast certs' CA":        {b.certificate("mine", "ballast-webhook-ca", "mine"), secret},
+		"a Certificate of another issuer":           {b.certificate("mine", "mine", "mine"), ""},
+		"a Certificate by the name of the webhook":  {b.certificate("mine", "ballast-webhook", "mine"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told(t, b.editor.Create(t.Context(), c.made.DeepCopy(), client.DryRunAll), c.told)
@@ -239,6 +243,61 @@ func (b *issuerBed) keepsBallastsOwn(t *testing.T) {
 			told(t, b.editor.Patch(t.Context(), b.shipped[c.of].DeepCopy(), patch, client.DryRunAll), c.told)
 		})
 	}
+}
+
+// keepsTheWebhookServing: who may write Certificates and no Secret makes none of ballast's a cluster's, and none that is believed no more.
+// It follows keepsBallastsOwn, whose Certificates are gone by then.
+func (b *issuerBed) keepsTheWebhookServing(t *testing.T) {
+	for _, o := range b.shipped {
+		o.SetResourceVersion("")
+		o.SetUID("")
+		b.create(t, o)
+	}
+	const (
+		webhook, ca = "Certificate ballast-webhook", "Certificate ballast-ca"
+		names       = "spec.dnsNames: the API server asks for ballast-webhook."
+		lasts       = "spec.duration, spec.renewBefore: Certificate ballast-ca outlasts each of the webhook's"
+	)
+	own := "ballast-webhook." + b.namespace + ".svc"
+	for name, c := range map[string]struct{ of, patch, told string }{
+		"a cluster's label":             {webhook, `{"spec":{"secretTemplate":{"labels":{"argocd.argoproj.io/secret-type":"cluster"}}}}`, "spec.secretTemplate: "},
+		"a replicator's annotation":     {webhook, `{"spec":{"secretTemplate":{"annotations":{"a":"b"}}}}`, "spec.secretTemplate: "},
+		"a label of the CA's":           {ca, `{"spec":{"secretTemplate":{"labels":{"a":"b"}}}}`, "spec.secretTemplate: "},
+		"another name":                  {webhook, `{"spec":{"dnsNames":["x.example"]}}`, names + b.namespace + ".svc, and takes"},
+		"no name":                       {webhook, `{"spec":{"dnsNames":null,"commonName":"` + own + `"}}`, names},
+		"another namespace's name":      {webhook, `{"spec":{"dnsNames":["ballast-webhook.default.svc"]}}`, names},
+		"one more name":                 {webhook, `{"spec":{"dnsNames":["` + own + `","x.example"]}}`, ""},
+		"a client's":                    {webhook, `{"spec":{"usages":["client auth"]}}`, "spec.usages: "},
+		"a client's and a server's":     {webhook, `{"spec":{"usages":["client auth","server auth"]}}`, ""},
+		"no usages":                     {webhook, `{"spec":{"usages":null}}`, ""},
+		"a CA of clients":               {ca, `{"spec":{"usages":["cert sign","client auth"]}}`, "spec.usages: "},
+		"a CA that says so":             {ca, `{"spec":{"usages":["cert sign","crl sign"]}}`, ""},
+		"a CA that is none":             {ca, `{"spec":{"isCA":false}}`, "spec.isCA: "},
+		"a CA for other names":          {ca, `{"spec":{"nameConstraints":{"permitted":{"dnsDomains":["x.example"]}}}}`, "spec.nameConstraints: "},
+		"a CA for an hour":              {ca, `{"spec":{"duration":"1h","renewBefore":null}}`, lasts},
+		"a CA for as long as none says": {ca, `{"spec":{"duration":null,"renewBefore":null}}`, lasts},
+		"a CA that is renewed late":     {ca, `{"spec":{"renewBefore":"1h"}}`, lasts},
+		"late by a percentage":          {ca, `{"spec":{"renewBefore":null,"renewBeforePercentage":1}}`, lasts},
+		"a CA for a year":               {ca, `{"spec":{"duration":"8760h","renewBefore":"720h"}}`, ""},
+		"a CA of its third":             {ca, `{"spec":{"renewBefore":null}}`, ""},
+		"another key":                   {webhook, `{"spec":{"privateKey":{"algorithm":"RSA","size":4096,"rotationPolicy":"Never"}}}`, ""},
+		"a keystore":                    {webhook, `{"spec":{"keystores":{"pkcs12":{"create":true,"passwordSecretRef":{"name":"a","key":"b"}}}}}`, ""},
+		"another format":                {webhook, `{"spec":{"additionalOutputFormats":[{"type":"CombinedPEM"}]}}`, ""},
+		"a subject":                     {webhook, `{"spec":{"literalSubject":"CN=a"}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patch := client.RawPatch("application/merge-patch+json", []byte(c.patch))
+			told(t, b.editor.Patch(t.Context(), b.shipped[c.of].DeepCopy(), patch, client.DryRunAll), c.told)
+		})
+	}
+	mine := b.certificate("mine", "mine", "mine") // and what is not ballast's is as its maker likes it
+	for field, value := range map[string]any{"dnsNames": []any{"x.example"}, "usages": []any{"client auth"}, "duration": "1h",
+		"secretTemplate": map[string]any{"labels": map[string]any{"a": "b"}}} {
+		if err := unstructured.SetNestedField(mine.Object, value, "spec", field); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told(t, b.editor.Create(t.Context(), mine, client.DryRunAll), "")
 }
 
 // leavesWhatWasThere: a label of it may be written, and it may go.

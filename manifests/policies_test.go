@@ -47,6 +47,7 @@ func TestThePolicies(t *testing.T) {
 			b.holdsThePlannerToItsFields(t)
 			b.holdsThePlannerToTheNudge(t)
 			b.boundsTheKeysAnnotations(t)
+			b.keepsTheKeyFromTheGarbageCollector(t)
 			if at.namespace == "argocd" { // it takes long, and the other's policies differ by names alone
 				t.Run("a full ConfigMap is steered", b.steersAFullConfigMap)
 				b.writesWhatOthersMadeLarge(t)
@@ -295,6 +296,32 @@ func (b *baseBed) boundsTheKeysAnnotations(t *testing.T) {
 			told(t, b.person.Update(t.Context(), o, client.DryRunAll), c.told)
 		})
 	}
+}
+
+// keepsTheKeyFromTheGarbageCollector, which deletes what is owned by something that is not there.
+func (b *baseBed) keepsTheKeyFromTheGarbageCollector(t *testing.T) {
+	gone := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "gone", UID: "f3d7a0c2-0000-4000-8000-000000000000"}
+	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: planKey}}
+	b.must(t, b.person.Get(t.Context(), client.ObjectKeyFromObject(key), key))
+	for name, c := range map[string]struct {
+		patch, told string
+	}{
+		"an owner that is not there": {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"` + string(gone.UID) + `"}]}}`,
+			"nothing owns what the planner keeps: leave metadata.ownerReferences out"},
+		"no owner":         {`{"metadata":{"ownerReferences":[]}}`, ""},
+		"a label":          {`{"metadata":{"labels":{"a":"b"}}}`, ""},
+		"a finalizer":      {`{"metadata":{"finalizers":["example.com/a"]}}`, ""},
+		"what is its data": {`{"data":{"key":"Yg=="}}`, ""},
+	} {
+		t.Run("a key with "+name, func(t *testing.T) {
+			patch := client.RawPatch(types.MergePatchType, []byte(c.patch))
+			told(t, b.person.Patch(t.Context(), key.DeepCopy(), patch, client.DryRunAll), c.told)
+		})
+	}
+	t.Run("a new key with an owner", func(t *testing.T) {
+		made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: planKey, OwnerReferences: []metav1.OwnerReference{gone}}}
+		told(t, b.person.Create(t.Context(), made, client.DryRunAll), "nothing owns what the planner keeps: leave metadata.ownerReferences out")
+	})
 }
 
 // steering are the annotations by which people steer, and the most bytes that each may have.

@@ -99,7 +99,7 @@ func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Fin
 const clusters = "clusters." + plan.Group
 
 // Opened is an installed configuration as it would be without components/fail-closed: where cluster Secrets wait for the webhook, the
-// planner's own writes do not, but for its probe. No other account's may pass unasked.
+// planner's own writes do not, but for its probe, nor do those of ballast's own Secrets. No other account's may pass unasked.
 func Opened(n Names, installed *admissionv1.MutatingWebhookConfiguration) *admissionv1.MutatingWebhookConfiguration {
 	opened := installed.DeepCopy()
 	for i := range opened.Webhooks {
@@ -108,7 +108,7 @@ func Opened(n Names, installed *admissionv1.MutatingWebhookConfiguration) *admis
 			continue
 		}
 		w.MatchConditions = slices.DeleteFunc(w.MatchConditions, func(c admissionv1.MatchCondition) bool {
-			return c == notThePlanner(n.Planner)
+			return c == notThePlanner(n.Planner) || c == notBallastsOwn()
 		})
 	}
 	return opened
@@ -119,6 +119,13 @@ func notThePlanner(user string) admissionv1.MatchCondition {
 	account := strings.LastIndex(user, ":") + 1
 	return admissionv1.MatchCondition{Name: "not-the-planner",
 		Expression: fmt.Sprintf("request.userInfo.username != %q + %q || request.dryRun == true", user[:account], user[account:])}
+}
+
+// notBallastsOwn is the other condition of that component: with Argo CD's label on the webhook's certificate, what mends it would wait
+// for the webhook that has no good one.
+func notBallastsOwn() admissionv1.MatchCondition {
+	return admissionv1.MatchCondition{Name: "not-ballasts-own", Expression: "!(request.name in " +
+		"['ballast-ca', 'ballast-client-ca', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])"}
 }
 
 // trusted reports whether the webhook that no probe asks has the caBundle of one that it does.

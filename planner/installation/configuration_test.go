@@ -22,6 +22,12 @@ func aside(account string) []admissionv1.MatchCondition {
 		Expression: `request.userInfo.username != "system:serviceaccount:gitops:" + "` + account + `" || request.dryRun == true`}}
 }
 
+// own is the condition by which writes of ballast's own Secrets ask nobody, with other names in the first ones' place.
+func own(first string) admissionv1.MatchCondition {
+	return admissionv1.MatchCondition{Name: "not-ballasts-own",
+		Expression: `!(request.name in ['` + first + `', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])`}
+}
+
 func shipped(t *testing.T) *admissionv1.MutatingWebhookConfiguration {
 	t.Helper()
 	c, err := Shipped(names())
@@ -87,6 +93,15 @@ func TestEachDifferenceFromWhatIsShippedIsFound(t *testing.T) {
 		"fail-closed for clusters., the planner's writes but for its probe aside": {func(c *configuration) {
 			of(c, "clusters").FailurePolicy, of(c, "clusters").MatchConditions = ptr.To(admissionv1.Fail), aside("my-planner")
 		}, nil},
+		"fail-closed for clusters., ballast's own Secrets aside, too": {func(c *configuration) {
+			of(c, "clusters").FailurePolicy, of(c, "clusters").MatchConditions = ptr.To(admissionv1.Fail), append(aside("my-planner"), own("ballast-ca', 'ballast-client-ca"))
+		}, nil},
+		"another Secret aside": {func(c *configuration) {
+			of(c, "clusters").FailurePolicy, of(c, "clusters").MatchConditions = ptr.To(admissionv1.Fail), append(aside("my-planner"), own("prod-eu', 'ballast-client-ca"))
+		}, []string{clusters + " matchConditions"}},
+		"ballast's own Secrets aside, though nothing fails closed": {func(c *configuration) {
+			of(c, "clusters").MatchConditions = []admissionv1.MatchCondition{own("ballast-ca', 'ballast-client-ca")}
+		}, []string{clusters + " matchConditions"}},
 		"another's aside": {func(c *configuration) {
 			of(c, "clusters").FailurePolicy, of(c, "clusters").MatchConditions = ptr.To(admissionv1.Fail), aside("default")
 		}, []string{clusters + " matchConditions"}},

@@ -137,6 +137,12 @@ func TestParse(t *testing.T) {
 				w.Subresource = "token"
 				return w
 			}()},
+		"a token whose query says dry run": {fields{"verb": "create", "annotations": nil, "objectRef": object("", "serviceaccounts", "token", "ballast-planner"),
+			"requestURI": "/api/v1/namespaces/argocd/serviceaccounts/ballast-planner/token?dryRun=All"}, func() *Write {
+			w := unasked("create", "serviceaccount", "ballast-planner")
+			w.Subresource = "token"
+			return w
+		}()},
 		"its pod's own": {fields{"verb": "create", "annotations": nil, "objectRef": object("", "serviceaccounts", "token", "ballast-planner"),
 			"user": fields{"username": "system:node:a"}}, nil},
 		"by who impersonates a kubelet": {fields{"verb": "create", "annotations": nil, "objectRef": object("", "serviceaccounts", "token", "ballast-planner"),

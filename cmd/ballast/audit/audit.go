@@ -88,9 +88,9 @@ impersonates it, or had a token made for it, always. Shown is, too, who has a to
 made (create token) and is no node, whose kubelet makes those of its pods; and Kubernetes (system:kube-controller-manager)
 where it puts a token into a Secret: the log does not tell whose it is; who made that Secret stands in an earlier line of it.
 Deletions of Secrets are shown in namespace argocd, in those that -n names, and in those where the log has shown ballast
-at work before. A deletion
-is never shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the
-ServiceAccount ballast-planner of the namespace; --planner-user names the one that you renamed.`
+at work before. A deletion is never shown as a dry run: what makes it one stands in the request's body, which the log does
+not hold. Nor is a token, which the API server makes all the same. The planner is the ServiceAccount ballast-planner of the
+namespace; --planner-user names the one that you renamed.`
 
 const auditReasons = `Reasons
     InPlan        it agreed with the plan
