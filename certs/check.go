@@ -52,7 +52,8 @@ const ExpiresSoonBefore = LeafRenewBefore / 2
 
 const (
 	mendRenew  = "delete Secret " + LeafTLS + " and cert-manager issues it anew; if it does not, read the status of Certificate " + Leaf
-	mendInject = "annotate the MutatingWebhookConfiguration with " + InjectKey + ": NAMESPACE/" + Leaf + ", and see that cert-manager's cainjector runs"
+	mendInject = "annotate the MutatingWebhookConfiguration with " + InjectKey + ": NAMESPACE/" + Leaf +
+		", and see that cert-manager's cainjector runs"
 	mendIssuer = "let Certificate " + Leaf + " be issued by Issuer " + CA + ", not by a selfSigned one"
 	mendCA     = "renew Certificate " + CA + " and see that cert-manager's cainjector runs"
 	mendClock  = "compare the clocks of this machine and of the one that issued it"
@@ -117,7 +118,8 @@ func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string
 	case left < 0:
 		out = append(out, Flaw{Expired, "it was valid until " + date(leaf.NotAfter), mendRenew})
 	case left < min(ExpiresSoonBefore, leaf.NotAfter.Sub(leaf.NotBefore)/6):
-		out = append(out, Flaw{ExpiresSoon, "it is valid until " + date(leaf.NotAfter) + " and should have renewed", mendRenew})
+		out = append(out, Flaw{ExpiresSoon, "it is valid until " + date(leaf.NotAfter) + " and should have renewed",
+			mendRenew})
 	}
 	return out
 }
@@ -154,13 +156,17 @@ func judgeChain(chain, bundle []*x509.Certificate, now time.Time) []Flaw {
 	}
 	switch left := end.Sub(now); {
 	case left < 0:
-		return append(out, Flaw{BundleExpired, "every certificate of the caBundle is past its end, the last on " + date(end), mendCA})
+		return append(out, Flaw{BundleExpired, "every certificate of the caBundle is past its end, the last on " +
+			date(end), mendCA})
 	case left < CARenewBefore/12 && !selfTrusted:
-		out = append(out, Flaw{ExpiresSoon, "the caBundle is valid until " + date(end) + " and should have renewed", mendCA})
+		out = append(out, Flaw{ExpiresSoon, "the caBundle is valid until " + date(end) + " and should have renewed",
+			mendCA})
 	}
-	options := x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	options := x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: at,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	if _, err := leaf.Verify(options); err != nil && !selfTrusted {
-		out = append(out, Flaw{ChainBroken, "no CA of the caBundle vouches for it as a server's certificate", mendInject + "; if it was just renewed, wait a minute"})
+		out = append(out, Flaw{ChainBroken, "no CA of the caBundle vouches for it as a server's certificate",
+			mendInject + "; if it was just renewed, wait a minute"})
 	}
 	return out
 }
@@ -192,7 +198,8 @@ func certificates(text []byte) ([]*x509.Certificate, error) {
 
 // blockType names only types that are known to be names: a pasted text may be anything.
 func blockType(t string) string {
-	known := []string{"PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY", "CERTIFICATE REQUEST", "PUBLIC KEY", "X509 CRL"}
+	known := []string{"PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY", "CERTIFICATE REQUEST", "PUBLIC KEY",
+		"X509 CRL"}
 	if slices.Contains(known, t) {
 		return t
 	}

@@ -29,7 +29,8 @@ func judgeHandshake(leafPEM, keyPEM []byte, bundle []*x509.Certificate, name str
 	err = handshake(
 		&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
 			CurvePreferences: cheap, Time: clock}, // the version is the webhook's
-		&tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS13, CurvePreferences: cheap, Time: clock},
+		&tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS13, CurvePreferences: cheap,
+			Time: clock},
 	)
 	if err != nil {
 		return []Flaw{{HandshakeFails, fmt.Sprintf("no API server takes it: %.200q", err.Error()), mendRenew}}

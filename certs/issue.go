@@ -23,7 +23,8 @@ const backdate = 5 * time.Minute
 func NewCA(now time.Time) (Pair, error) {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: CASecret}, NotBefore: now.Add(-backdate), NotAfter: now.Add(CADuration),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	pair, err := sign(template, nil, nil)
 	if err != nil {
@@ -43,8 +44,10 @@ func NewLeaf(ca Pair, dnsNames []string, now time.Time) (Pair, error) {
 		return Pair{}, fmt.Errorf("making a leaf: %w", err)
 	}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: Leaf}, DNSNames: dnsNames, NotBefore: now.Add(-backdate), NotAfter: now.Add(LeafDuration),
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Subject: pkix.Name{CommonName: Leaf}, DNSNames: dnsNames, NotBefore: now.Add(-backdate),
+		NotAfter:              now.Add(LeafDuration),
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	pair, err := sign(template, chain[0], key)
 	if err != nil {

@@ -39,7 +39,8 @@ type Rules struct {
 	DNSNames []string // of the leaf
 	// Settle is how long API servers may take to learn a caBundle. They watch it, so that it is a second in truth.
 	Settle time.Duration
-	// Overlap is how long a webhook pod may take to load a leaf: the kubelet's sync of a Secret takes up to two minutes.
+	// Overlap is how long a webhook pod may take to load a leaf: the kubelet's sync of a Secret takes up to two
+	// minutes.
 	Overlap time.Duration
 }
 

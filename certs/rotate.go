@@ -144,7 +144,8 @@ func (r *Rotator) do(ctx context.Context, a Action, s seen) error {
 		if err := r.writeBundle(ctx, a.Bundle, s.configuration, now); err != nil {
 			return err
 		}
-		r.o.Log.Info("wrote the caBundle", "configuration", r.o.Configuration, "reason", a.Why, "webhooks", len(s.Bundles))
+		r.o.Log.Info("wrote the caBundle", "configuration", r.o.Configuration, "reason", a.Why, "webhooks",
+			len(s.Bundles))
 	case Wait:
 	}
 	return nil
@@ -155,7 +156,8 @@ const mostSecret = 512 << 10
 
 // write creates the Secret, or updates it as it was read.
 func (r *Rotator) write(ctx context.Context, name string, before *corev1.Secret, pair Pair, ca []byte) error {
-	data := map[string][]byte{corev1.TLSCertKey: pair.Cert, corev1.TLSPrivateKeyKey: pair.Key, corev1.ServiceAccountRootCAKey: ca}
+	data := map[string][]byte{corev1.TLSCertKey: pair.Cert, corev1.TLSPrivateKeyKey: pair.Key,
+		corev1.ServiceAccountRootCAKey: ca}
 	if before == nil {
 		secret := &corev1.Secret{ObjectMeta: r.o.Settings.meta(name), Type: corev1.SecretTypeTLS, Data: data}
 		if err := r.o.Client.Create(ctx, secret); err != nil {

@@ -13,7 +13,8 @@ import (
 
 // The pace of Run.
 const (
-	// DefaultInterval is how often all is looked at though nothing changed: certificates come to their end by themselves.
+	// DefaultInterval is how often all is looked at though nothing changed: certificates come to their end by
+	// themselves.
 	DefaultInterval = time.Hour
 	// jitter spreads the looks of many installations: an interval is up to a tenth longer.
 	jitter = 0.1

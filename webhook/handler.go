@@ -43,7 +43,8 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
 	bodies, parses, putBack := intake.NewBodies(), newParses(), newPutBacks(time.Now())
 	for _, k := range kinds() {
-		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name), putBack})
+		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name),
+			putBack})
 	}
 	return mux
 }
@@ -182,8 +183,8 @@ func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review)
 	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.IsPlanner(rv.User) {
 		return v, err
 	}
-	// A caller that hangs up is no fault of ballast's: the read does not end with it. It lasts half a second at most, for which
-	// the review has its share of the budget of bodies.
+	// A caller that hangs up is no fault of ballast's: the read does not end with it. It lasts half a second at most,
+	// for which the review has its share of the budget of bodies.
 	if s, err = h.plans.Fresh(context.WithoutCancel(ctx)); err != nil {
 		return v, err
 	}
@@ -195,12 +196,14 @@ func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review)
 func (h *handler) fault(operation string, err error) decision.Verdict {
 	if errors.Is(err, rawjson.ErrMalformed) {
 		h.metrics.malformed.WithLabelValues(h.name).Inc()
-		h.log.V(1).Info("an object cannot be read, the write passed unchanged", "operation", operation, "why", err.Error())
+		h.log.V(1).Info("an object cannot be read, the write passed unchanged", "operation", operation, "why",
+			err.Error())
 	} else {
 		h.metrics.faults.WithLabelValues(h.name).Inc()
 		h.log.Error(err, "internal fault, the write passed unchanged", "operation", operation)
 	}
-	return decision.Verdict{Reason: plan.Faulted, Revision: h.plans.State().Revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
+	return decision.Verdict{Reason: plan.Faulted, Revision: h.plans.State().Revision(),
+		Warnings: []string{"ballast: internal fault, write passed unchanged"}}
 }
 
 // The longest values of a log line: names and users as Kubernetes has them, and twenty pins.
@@ -222,7 +225,8 @@ func (h *handler) record(r *http.Request, rv *review, v decision.Verdict) {
 	}
 	name := func(s string) string { return printable.Text(s, maxLoggedName) }
 	fields := func(list []decision.Field) string { return printable.Text(decision.PrintFields(list), maxLoggedFields) }
-	log.Info("write answered", "verified", intake.Verified(r), "operation", rv.operation, "namespace", name(rv.Namespace),
+	log.Info("write answered", "verified", intake.Verified(r), "operation", rv.operation, "namespace",
+		name(rv.Namespace),
 		"name", name(rv.Name), "user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision,
 		"requested", fields(v.Requested), "enforced", fields(v.Enforced))
 }

@@ -108,7 +108,8 @@ func readPlans(rv *review) (object, old objects.Plan, err error) {
 
 // leavesOut reports whether an object is none of the Secrets that the planner takes for clusters.
 func leavesOut(s *inforce.State, object rawjson.Node) bool {
-	return s != nil && s.Selector != nil && !object.Absent() && !s.Selector.Matches(objects.Labels(object.Field("metadata").Field("labels")))
+	return s != nil && s.Selector != nil && !object.Absent() &&
+		!s.Selector.Matches(objects.Labels(object.Field("metadata").Field("labels")))
 }
 
 // groupsOf are the plan's groups that an object's labels put it in.

@@ -9,10 +9,10 @@ import (
 
 // The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8
 // to 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan
-// back holds it as text, as a patch, in base64 and in the answer: measured, up to 11 bytes a byte, and twice that of characters
-// that are two in an escape. What weighs more than parseMost counts as that. People's
-// pins, beside the largest plan, weigh no more than parseLight: those have a budget of their own, so that no flood of heavier
-// reviews keeps one waiting, however many of them fit in beside each other.
+// back holds it as text, as a patch, in base64 and in the answer: measured, up to 11 bytes a byte, and twice that of
+// characters that are two in an escape. What weighs more than parseMost counts as that. People's
+// pins, beside the largest plan, weigh no more than parseLight: those have a budget of their own, so that no flood of
+// heavier reviews keeps one waiting, however many of them fit in beside each other.
 const (
 	parseLight = 20 << 20
 	parseMost  = 44 << 20

@@ -24,8 +24,8 @@ const (
 	maxUserKept = 1 << 10
 )
 
-// putBacks is whose writes were put back or refused. Metrics have no label for a user, which is without bounds; the planner asks for
-// the users by its probe, and shows them on its page.
+// putBacks is whose writes were put back or refused. Metrics have no label for a user, which is without bounds; the
+// planner asks for the users by its probe, and shows them on its page.
 type putBacks struct {
 	mu      sync.Mutex
 	webhook string
@@ -37,7 +37,8 @@ type putBacks struct {
 }
 
 func newPutBacks(now time.Time) *putBacks {
-	return &putBacks{webhook: rand.Text(), since: now.UTC().Truncate(time.Second), users: map[string]probing.UserWrites{}}
+	return &putBacks{webhook: rand.Text(), since: now.UTC().Truncate(time.Second),
+		users: map[string]probing.UserWrites{}}
 }
 
 // knowsPlan reports whether that is the MAC of the plan that stands.
@@ -48,8 +49,8 @@ func knowsPlan(s *inforce.State, mac string) bool {
 	return subtle.ConstantTimeCompare([]byte(s.Kept.Annotations[plan.AnnotationMAC]), []byte(mac)) == 1
 }
 
-// note counts a write that is not what it asked for. A dry-run changes nothing, and what the planner writes is the plan's. Of a caller
-// without a certificate nobody knows whether it is the API server, and so whose write it is.
+// note counts a write that is not what it asked for. A dry-run changes nothing, and what the planner writes is the
+// plan's. Of a caller without a certificate nobody knows whether it is the API server, and so whose write it is.
 func (p *putBacks) note(s *inforce.State, rv *review, v decision.Verdict, verified bool) {
 	back := v.Reason == plan.Restored || v.Reason == plan.PlanKept
 	counts := (back || v.Denied != "") && !rv.dryRun && !s.IsPlanner(rv.User)
@@ -109,8 +110,8 @@ func (p *putBacks) told() probing.PutBack {
 	return told
 }
 
-// answers puts it where a probe of the planner asked for it. Whoever reaches the port may say that he is the planner: he is told nothing
-// who does not know the MAC of the plan that stands, which takes the right to read it.
+// answers puts it where a probe of the planner asked for it. Whoever reaches the port may say that he is the planner:
+// he is told nothing who does not know the MAC of the plan that stands, which takes the right to read it.
 func (p *putBacks) answers(s *inforce.State, v *decision.Verdict, rv *review) {
 	annotations := rv.object.Field("metadata").Field("annotations")
 	asked := rv.dryRun && annotations.Field(probing.AnnotationPutBack).Text(objects.MaxWord) == probing.PutBackAsked

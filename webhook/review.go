@@ -135,7 +135,8 @@ type audit struct {
 // encodeAnswer writes a verdict as the API server reads it.
 func encodeAnswer(uid string, v decision.Verdict) ([]byte, error) {
 	r := response{UID: uid, Allowed: v.Denied == "", Warnings: v.Warnings,
-		Audit: audit{v.Reason, decision.PrintRevision(v.Revision), decision.PrintFields(v.Requested), decision.PrintFields(v.Enforced)}}
+		Audit: audit{v.Reason, decision.PrintRevision(v.Revision), decision.PrintFields(v.Requested),
+			decision.PrintFields(v.Enforced)}}
 	if v.Denied != "" {
 		r.Status = &status{Code: 422, Reason: "Invalid", Message: printable.Text(v.Denied, decision.MaxMessage)}
 	} else if len(v.Patches) > 0 {

@@ -13,8 +13,8 @@ const (
 	completionName = "kubectl_complete-ballast"
 )
 
-// asCalled makes the command what the name of its file says: kubectl's plugin speaks of `kubectl ballast`, and its completion
-// is the same file under the name that kubectl looks for. It answers the arguments.
+// asCalled makes the command what the name of its file says: kubectl's plugin speaks of `kubectl ballast`, and its
+// completion is the same file under the name that kubectl looks for. It answers the arguments.
 func asCalled(root *cobra.Command, args []string) []string {
 	called := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	switch called {

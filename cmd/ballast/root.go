@@ -38,10 +38,12 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), explain.NewCommand(), doctor.NewCommand(), whatif.NewCommand(), calibrate.NewCommand(), replay.NewCommand(),
+	root.AddCommand(plan.NewCommand(), explain.NewCommand(), doctor.NewCommand(), whatif.NewCommand(),
+		calibrate.NewCommand(), replay.NewCommand(),
 		status.NewCommand(), watch.NewCommand(),
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
-		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
+		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(),
+		rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())
 	complete.Register(root)
 	return root

@@ -14,7 +14,8 @@ type about struct{ version.About }
 
 // WriteTable writes the version first, as scripts read it.
 func (a about) WriteTable(w io.Writer) error {
-	say.To(w, "ballast %s\ncommit %s\n%s %s\nproven with Kubernetes %s and Argo CD %s\n", a.Version, a.Commit, a.Go, a.Platform, a.Kubernetes, a.ArgoCD)
+	say.To(w, "ballast %s\ncommit %s\n%s %s\nproven with Kubernetes %s and Argo CD %s\n", a.Version, a.Commit, a.Go,
+		a.Platform, a.Kubernetes, a.ArgoCD)
 	return nil
 }
 

@@ -12,8 +12,10 @@ import (
 func Crowd(apiVersion, fields string, managers int) []metav1.ManagedFieldsEntry {
 	crowd := make([]metav1.ManagedFieldsEntry, managers)
 	for n := range crowd {
-		crowd[n] = metav1.ManagedFieldsEntry{Manager: fmt.Sprintf("%0128d", n), Operation: metav1.ManagedFieldsOperationApply, APIVersion: apiVersion,
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}}
+		crowd[n] = metav1.ManagedFieldsEntry{Manager: fmt.Sprintf("%0128d", n),
+			Operation: metav1.ManagedFieldsOperationApply, APIVersion: apiVersion,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+			Time: &metav1.Time{Time: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}}
 	}
 	return crowd
 }

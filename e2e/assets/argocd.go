@@ -41,7 +41,8 @@ func (a ArgoCD) Manifests() string { return filepath.Join(a.dir, "manifests") }
 
 // argocdSet takes some 3 minutes on two cores, and few tests need it.
 func argocdSet() set {
-	flags := []string{"-ldflags", "-s -w -X github.com/argoproj/argo-cd/v3/common.version=" + strings.TrimPrefix(argocdVersion, "v")}
+	flags := []string{"-ldflags", "-s -w -X github.com/argoproj/argo-cd/v3/common.version=" +
+		strings.TrimPrefix(argocdVersion, "v")}
 	return set{
 		takes: 10 * time.Minute,
 		components: []component{
@@ -63,7 +64,8 @@ func BuildArgoCD(ctx context.Context, progress io.Writer) (ArgoCD, error) {
 // copyArgoCDManifests leaves out what does not run here: the other components,
 // and NetworkPolicies.
 func copyArgoCDManifests(ctx context.Context, e2e, dir string) error {
-	return copyModuleFiles(ctx, filepath.Join(e2e, "argocd"), "github.com/argoproj/argo-cd/v3", filepath.Join(dir, "manifests"),
+	return copyModuleFiles(ctx, filepath.Join(e2e, "argocd"), "github.com/argoproj/argo-cd/v3",
+		filepath.Join(dir, "manifests"),
 		"manifests/crds/application-crd.yaml", "manifests/crds/appproject-crd.yaml",
 		"manifests/base/config/argocd-cm.yaml", "manifests/base/config/argocd-cmd-params-cm.yaml",
 		"manifests/base/application-controller-roles/argocd-application-controller-*.yaml",

@@ -67,7 +67,8 @@ type set struct {
 
 // planeSet is the control plane. What only some tests need is a set of its own:
 // a change there builds nothing of this one anew.
-var planeSet = set{components: components, modules: []string{"kube", "prometheus", "tools"}, files: copyCertManagerCRDs, takes: 15 * time.Minute}
+var planeSet = set{components: components, modules: []string{"kube", "prometheus", "tools"}, files: copyCertManagerCRDs,
+	takes: 15 * time.Minute}
 
 var components = []component{
 	{APIServer, "kube", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags()},
@@ -220,7 +221,8 @@ func buildOne(ctx context.Context, e2e, bin string, c component) error {
 // copyCertManagerCRDs takes the CRDs out of the very module version that the
 // controllers are built from.
 func copyCertManagerCRDs(ctx context.Context, e2e, dir string) error {
-	return copyModuleFiles(ctx, filepath.Join(e2e, "tools"), "github.com/cert-manager/cert-manager", filepath.Join(dir, "crds"), "deploy/crds/*.yaml")
+	return copyModuleFiles(ctx, filepath.Join(e2e, "tools"), "github.com/cert-manager/cert-manager",
+		filepath.Join(dir, "crds"), "deploy/crds/*.yaml")
 }
 
 // copyModuleFiles copies files of a dependency of the nested module into a

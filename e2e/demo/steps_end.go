@@ -36,7 +36,8 @@ func (s *story) quiet(ctx context.Context) error {
 			now = time.Now() // a busy machine takes long to say so
 			passed := now.Sub(now.Truncate(step))
 			if now.Sub(since) < calm || passed < calm || step-passed < needed {
-				return fmt.Errorf("the plan has stood for %s, and the measurements took their last step %s ago", now.Sub(since), passed)
+				return fmt.Errorf("the plan has stood for %s, and the measurements took their last step %s ago",
+					now.Sub(since), passed)
 			}
 			return nil
 		})
@@ -67,7 +68,8 @@ func (s *story) leaderKilled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Out.Command(fmt.Sprintf("kill -9 %d   # %s, which leads, and again as often as it restarts", s.Site.Plane.PodPID(s.Site.Fleet.Namespace, pod), pod))
+	s.Out.Command(fmt.Sprintf("kill -9 %d   # %s, which leads, and again as often as it restarts",
+		s.Site.Plane.PodPID(s.Site.Fleet.Namespace, pod), pod))
 	var leader string
 	if err := s.Out.Busy("the other planner waits for the lease to run out", func() error {
 		limited, cancel := context.WithTimeout(ctx, 60*time.Second)

@@ -32,14 +32,16 @@ func (s *story) handEdits(ctx context.Context) error {
 func (s *story) editShard(ctx context.Context, p *site.Plan) error {
 	const cluster = fleet.Giant
 	wrong := (p.Clusters[cluster].Replica + 1) % p.Replicas
-	warnings, err := s.Kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, wrong))
+	warnings, err := s.Kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p",
+		fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, wrong))
 	if err != nil {
 		return err
 	}
 	if err := s.warned(warnings, "shard"); err != nil {
 		return err
 	}
-	return s.Holds(ctx, stage.AtOnce, fmt.Sprintf("%s is still on replica %d", cluster, p.Clusters[cluster].Replica), s.nowAgrees(p))
+	return s.Holds(ctx, stage.AtOnce, fmt.Sprintf("%s is still on replica %d", cluster, p.Clusters[cluster].Replica),
+		s.nowAgrees(p))
 }
 
 func (s *story) scale(ctx context.Context, p *site.Plan) error {
@@ -128,7 +130,8 @@ func (s *story) pin(ctx context.Context) error {
 	if err := s.Holds(ctx, 15*time.Second, fmt.Sprintf("%s moves from replica %d to %d", cluster, p.Clusters[cluster].Replica, target), shardIs); err != nil {
 		return err
 	}
-	warnings, err := s.Kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, p.Clusters[cluster].Replica))
+	warnings, err := s.Kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p",
+		fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, p.Clusters[cluster].Replica))
 	if err != nil {
 		return err
 	}
@@ -153,7 +156,8 @@ func (s *story) badPin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p", `{"data":{"pins":"prod-eu-1: 99\n"}}`)
+	_, err = s.Kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p",
+		`{"data":{"pins":"prod-eu-1: 99\n"}}`)
 	if err == nil {
 		return fmt.Errorf("a pin to replica 99 was accepted, want it refused: maxReplicas is %d", before.MaxReplicas)
 	}
@@ -200,7 +204,8 @@ func (s *story) newClusters(ctx context.Context) error {
 		}
 		for _, name := range names {
 			if row, planned := p.Clusters[name]; !planned || strconv.Itoa(row.Replica) != shards[name] {
-				return fmt.Errorf("the plan has %q on replica %d (in the plan: %t), want %s", name, row.Replica, planned, shards[name])
+				return fmt.Errorf("the plan has %q on replica %d (in the plan: %t), want %s", name, row.Replica,
+					planned, shards[name])
 			}
 		}
 		return nil

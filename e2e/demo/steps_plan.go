@@ -36,7 +36,9 @@ func (s *story) aFleet(ctx context.Context) error {
 		}
 		if i < 5 || i >= len(heaviest)-2 {
 			share := c.Work.Share(total)
-			rows = append(rows, []string{c.Name, strconv.Itoa(c.Work.Apps), strconv.Itoa(c.Work.Objects), strconv.Itoa(c.Work.EventsPerMinute), stage.Percent(share), screen.Bar(share, heaviest[0].Work.Share(total))})
+			rows = append(rows, []string{c.Name, strconv.Itoa(c.Work.Apps), strconv.Itoa(c.Work.Objects),
+				strconv.Itoa(c.Work.EventsPerMinute), stage.Percent(share),
+				screen.Bar(share, heaviest[0].Work.Share(total))})
 		}
 	}
 	s.Out.Table(rows)
@@ -48,7 +50,8 @@ func (s *story) aFleet(ctx context.Context) error {
 	if err := s.Holds(ctx, 10*time.Second, fmt.Sprintf("%d cluster Secrets, none with a shard", len(f.Clusters)), s.noShards); err != nil {
 		return err
 	}
-	return s.Holds(ctx, 20*time.Second, "Prometheus knows three hours of every cluster that has an Application", s.knowsThePast)
+	return s.Holds(ctx, 20*time.Second, "Prometheus knows three hours of every cluster that has an Application",
+		s.knowsThePast)
 }
 
 func (s *story) noShards(ctx context.Context) error {
@@ -73,7 +76,8 @@ func (s *story) knowsThePast(ctx context.Context) error {
 	for _, c := range append(slices.Clone(s.Site.Fleet.Clusters), s.Site.Fleet.InCluster) {
 		server := strings.TrimRight(c.Server, "/")
 		if got := events[server]; int(got+0.5) != c.Work.EventsPerMinute {
-			return fmt.Errorf("cluster %q has %.1f events a minute in Prometheus, want %d", c.Name, got, c.Work.EventsPerMinute)
+			return fmt.Errorf("cluster %q has %.1f events a minute in Prometheus, want %d", c.Name, got,
+				c.Work.EventsPerMinute)
 		}
 	}
 	return nil
@@ -156,8 +160,8 @@ func makespan(replicas []carrying) float64 {
 	return most * float64(len(replicas)) / max(total, 1e-9)
 }
 
-// levelAlready is the makespan up to which the shipped partition leaves a fleet alone: docs/planning.md, "What high means". The hash of UIDs
-// that are drawn anew in each run gives such a fleet now and then.
+// levelAlready is the makespan up to which the shipped partition leaves a fleet alone: docs/planning.md, "What high
+// means". The hash of UIDs that are drawn anew in each run gives such a fleet now and then.
 const levelAlready = 1.174
 
 // compare shows the shipped partition beside one that deals the fleet anew.
@@ -195,7 +199,8 @@ func (s *story) compare(ctx context.Context) error {
 }
 
 func (s *story) asks(ctx context.Context, more ...string) (w would, err error) {
-	stdout, stderr, _, err := s.Site.Plans(ctx, s.Bob, append([]string{"--prometheus=" + s.Site.Prometheus, "-o=json"}, more...)...)
+	stdout, stderr, _, err := s.Site.Plans(ctx, s.Bob,
+		append([]string{"--prometheus=" + s.Site.Prometheus, "-o=json"}, more...)...)
 	if err != nil {
 		return w, fmt.Errorf("%w: %s", err, stderr)
 	}
@@ -251,7 +256,8 @@ func (s *story) enforce(ctx context.Context) error {
 			return err
 		}
 		if p.Revision > last {
-			rows = append(rows, []string{strconv.Itoa(p.Revision), cmp.Or(p.Annotation("stage"), "-"), p.Annotation("reason")})
+			rows = append(rows, []string{strconv.Itoa(p.Revision), cmp.Or(p.Annotation("stage"), "-"),
+				p.Annotation("reason")})
 			last = p.Revision
 		}
 		return errors.Join(s.settled(ctx, p), s.Site.Settled(ctx, configured))

@@ -57,7 +57,8 @@ func (s *story) tell(ctx context.Context) error {
 			return fmt.Errorf("✗ Step %d (%s) did not do what it says:\n  %w", i+1, step.title, err)
 		}
 	}
-	s.Out.Print("", s.Out.Paint(screen.Green, fmt.Sprintf("%d checks passed in %.0f s.", s.Checks, time.Since(s.began).Seconds())))
+	s.Out.Print("", s.Out.Paint(screen.Green, fmt.Sprintf("%d checks passed in %.0f s.", s.Checks,
+		time.Since(s.began).Seconds())))
 	return nil
 }
 

@@ -62,8 +62,8 @@ const (
 	reconcilesPerWeight = 60
 	appsPerWeight       = 6
 
-	// giantShare is the giant's part of the whole fleet. No partition can give a replica less than its heaviest cluster:
-	// that is the capacity, and four of it hold the fleet with 4 % to spare.
+	// giantShare is the giant's part of the whole fleet. No partition can give a replica less than its heaviest
+	// cluster: that is the capacity, and four of it hold the fleet with 4 % to spare.
 	giantShare = 0.26
 	// inClusterWeight is light: most installations run little beside Argo CD itself.
 	inClusterWeight = 0.3

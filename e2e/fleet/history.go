@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// Before the history begins its counters ran for a day already: a counter that starts at 0 would bend the first rates.
+	// Before the history begins its counters ran for a day already: a counter that starts at 0 would bend the first
+	// rates.
 	runBefore = 24 * time.Hour
 	// infoPast is how much of the history shows argocd_app_info, one series an Application: nothing asks for more.
 	infoPast = 15 * time.Minute

@@ -31,7 +31,8 @@ const Canary = "canary-bearer-token-"
 // Installation is what Argo CD consists of before it has clusters and before ballast comes, in the order of creation.
 func (f *Fleet) Installation() []runtime.Object {
 	return []runtime.Object{
-		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}},
+		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}},
 		f.configMap(configMap, nil), f.configMap(paramsMap, nil), f.StatefulSet(),
 	}
 }
@@ -91,7 +92,8 @@ func (f *Fleet) StatefulSet() *appsv1.StatefulSet {
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: Workload, Namespace: f.Namespace,
-			Labels: map[string]string{nameLabel: Workload, partOfLabel: "argocd", componentLabel: "application-controller"},
+			Labels: map[string]string{nameLabel: Workload, partOfLabel: "argocd",
+				componentLabel: "application-controller"},
 		},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:    ptr.To(int32(f.Replicas)),

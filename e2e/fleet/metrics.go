@@ -39,14 +39,18 @@ func newDescs() descs {
 	return descs{
 		appInfo: desc("argocd_app_info", "Information about application.", "namespace", "name", "project",
 			"autosync_enabled", "repo", "dest_server", "dest_namespace", "sync_status", "health_status", "operation"),
-		reconcile: desc("argocd_app_reconcile", "Application reconciliation performance in seconds.", "namespace", "dest_server"),
-		events:    desc("argocd_cluster_events_total", "Number of processes k8s resource events.", "server", "group", "kind"),
-		info:      desc("argocd_cluster_info", "Information about cluster.", "server", "k8s_version", "name"),
-		objects:   desc("argocd_cluster_api_resource_objects", "Number of k8s resource objects in the cache.", "server"),
+		reconcile: desc("argocd_app_reconcile", "Application reconciliation performance in seconds.", "namespace",
+			"dest_server"),
+		events: desc("argocd_cluster_events_total", "Number of processes k8s resource events.", "server", "group",
+			"kind"),
+		info: desc("argocd_cluster_info", "Information about cluster.", "server", "k8s_version", "name"),
+		objects: desc("argocd_cluster_api_resource_objects", "Number of k8s resource objects in the cache.",
+			"server"),
 		resources: desc("argocd_cluster_api_resources", "Number of monitored kubernetes API resources.", "server"),
 		cacheAge:  desc("argocd_cluster_cache_age_seconds", "Cluster cache age in seconds.", "server"),
 		memory:    desc("process_resident_memory_bytes", "Resident memory size in bytes."),
-		connected: desc("argocd_cluster_connection_status", "The k8s cluster current connection status.", "server", "k8s_version"),
+		connected: desc("argocd_cluster_connection_status", "The k8s cluster current connection status.", "server",
+			"k8s_version"),
 	}
 }
 
@@ -72,13 +76,15 @@ func (d descs) counters(h *holding, now time.Time, ch chan<- prometheus.Metric) 
 	kinds := [][2]string{{"", "Pod"}, {"apps", "ReplicaSet"}}
 	for i, n := range split(count(h.cluster.Work.EventsPerMinute, held), len(kinds)) {
 		if n > 0 {
-			ch <- prometheus.MustNewConstMetric(d.events, prometheus.CounterValue, float64(n), server, kinds[i][0], kinds[i][1])
+			ch <- prometheus.MustNewConstMetric(d.events, prometheus.CounterValue, float64(n), server, kinds[i][0],
+				kinds[i][1])
 		}
 	}
 	spaces := namespaces()[:min(2, h.cluster.Work.Apps)]
 	for i, n := range split(count(h.cluster.Work.ReconcilesPerMinute, held), len(spaces)) {
 		if n > 0 {
-			ch <- prometheus.MustNewConstHistogram(d.reconcile, n, float64(n)*meanReconcile, buckets(n), spaces[i], server)
+			ch <- prometheus.MustNewConstHistogram(d.reconcile, n, float64(n)*meanReconcile, buckets(n), spaces[i],
+				server)
 		}
 	}
 }

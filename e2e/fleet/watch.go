@@ -35,7 +35,8 @@ func (e *Exporter) Watch(ctx context.Context, client kubernetes.Interface, chang
 	}
 	var synced []cache.InformerSynced
 	for _, informer := range []cache.SharedIndexInformer{
-		secrets.Core().V1().Secrets().Informer(), pods.Core().V1().Pods().Informer(), maps.Core().V1().ConfigMaps().Informer(),
+		secrets.Core().V1().Secrets().Informer(), pods.Core().V1().Pods().Informer(),
+		maps.Core().V1().ConfigMaps().Informer(),
 	} {
 		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { w.look() }, UpdateFunc: func(_, _ any) { w.look() }, DeleteFunc: func(any) { w.look() },
@@ -84,7 +85,8 @@ func (w *watcher) clusters(objects []*corev1.Secret) []Secret {
 	for _, s := range objects {
 		skip, _ := strconv.ParseBool(s.Annotations["argocd.argoproj.io/skip-reconcile"])
 		secrets = append(secrets, Secret{
-			UID: string(s.UID), Name: s.Name, Server: string(s.Data["server"]), Shard: string(s.Data["shard"]), Skip: skip,
+			UID: string(s.UID), Name: s.Name, Server: string(s.Data["server"]), Shard: string(s.Data["shard"]),
+			Skip: skip,
 		})
 		inCluster = inCluster || trim(string(s.Data["server"])) == InClusterServer
 	}

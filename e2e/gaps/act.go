@@ -40,9 +40,11 @@ func (s *Site) patchWorkload(ctx context.Context, patch map[string]any) error {
 		return fmt.Errorf("marshalling a patch of the workload: %w", err)
 	}
 	if s.options.Dynamic {
-		_, err = s.Client.AppsV1().Deployments(s.Fleet.Namespace).Patch(ctx, fleet.Workload, types.StrategicMergePatchType, body, metav1.PatchOptions{})
+		_, err = s.Client.AppsV1().Deployments(s.Fleet.Namespace).Patch(ctx, fleet.Workload,
+			types.StrategicMergePatchType, body, metav1.PatchOptions{})
 	} else {
-		_, err = s.Client.AppsV1().StatefulSets(s.Fleet.Namespace).Patch(ctx, fleet.Workload, types.StrategicMergePatchType, body, metav1.PatchOptions{})
+		_, err = s.Client.AppsV1().StatefulSets(s.Fleet.Namespace).Patch(ctx, fleet.Workload,
+			types.StrategicMergePatchType, body, metav1.PatchOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("patching workload %q: %w", fleet.Workload, err)

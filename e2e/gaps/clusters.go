@@ -85,7 +85,8 @@ func (s *Site) managerToken(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("creating the clusters' service account: %w", err)
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLife.Seconds()))}}
-	token, err := s.Client.CoreV1().ServiceAccounts(managerNamespace).CreateToken(ctx, manager, request, metav1.CreateOptions{})
+	token, err := s.Client.CoreV1().ServiceAccounts(managerNamespace).CreateToken(ctx, manager, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("getting a token of service account %q: %w", manager, err)
 	}
@@ -113,8 +114,9 @@ func application(namespace, name string, c timeline.Cluster) *unstructured.Unstr
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
 		"metadata": map[string]any{"name": name, "namespace": namespace},
 		"spec": map[string]any{
-			"project":     "default",
-			"source":      map[string]any{"repoURL": "https://git.example.com/fleet.git", "path": name, "targetRevision": "HEAD"},
+			"project": "default",
+			"source": map[string]any{"repoURL": "https://git.example.com/fleet.git", "path": name,
+				"targetRevision": "HEAD"},
 			"destination": map[string]any{"server": c.Server, "namespace": "default"},
 		},
 	}}

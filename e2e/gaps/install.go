@@ -33,7 +33,8 @@ const (
 // that upstream's StatefulSet reads: addresses, intervals, the algorithm, and log lines with the whole of their time.
 // The pod's template gets the label by which it is a real process.
 func (s *Site) installController(ctx context.Context) error {
-	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: s.Fleet.Namespace}}
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Fleet.Namespace}}
 	if err := s.Apply(ctx, "", namespace); err != nil {
 		return fmt.Errorf("creating the namespace: %w", err)
 	}

@@ -60,7 +60,8 @@ func (s *Site) followTargets(ctx context.Context, file string, before []fleet.Ta
 }
 
 func (s *Site) writeTargets(ctx context.Context, file string, before []fleet.Target) ([]fleet.Target, error) {
-	pods, err := s.Client.CoreV1().Pods(s.Fleet.Namespace).List(ctx, metav1.ListOptions{LabelSelector: programLabel + "=" + fleet.Workload})
+	pods, err := s.Client.CoreV1().Pods(s.Fleet.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: programLabel + "=" + fleet.Workload})
 	if err != nil {
 		return before, fmt.Errorf("listing the application-controllers: %w", err)
 	}

@@ -78,7 +78,8 @@ func Start(t testing.TB, o Options) *Site {
 	binaries, err := assets.Build(t.Context(), os.Stderr)
 	must(t, err)
 	shipped := build(t)
-	s := &Site{t: t, env: &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}}
+	s := &Site{t: t, env: &envtest.Environment{BinaryAssetsDirectory: binaries.Dir,
+		ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}}
 	s.env.WebhookInstallOptions.LocalServingHost, s.env.WebhookInstallOptions.LocalServingPort = Host, FreePort(t)
 	s.env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t, shipped)}
 	server := s.env.ControlPlane.GetAPIServer()
@@ -199,7 +200,8 @@ func (s *Site) user(name string, groups ...string) *rest.Config {
 
 func (s *Site) account(user string) *rest.Config {
 	c := rest.CopyConfig(s.env.Config)
-	c.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	c.Impersonate = rest.ImpersonationConfig{UserName: user,
+		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	return c
 }
 
@@ -228,8 +230,11 @@ func (s *Site) awaitPolicies() {
 			return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
 		}
 	}
-	Eventually(s.t, "the policy of the plan", refused(s.Admin, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: PlanConfigMap}, Data: map[string]string{"notes": strings.Repeat("x", 20<<10)}}))
-	Eventually(s.t, "the policy of the planner", refused(planner, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}))
+	Eventually(s.t, "the policy of the plan", refused(s.Admin,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: PlanConfigMap},
+			Data: map[string]string{"notes": strings.Repeat("x", 20<<10)}}))
+	Eventually(s.t, "the policy of the planner", refused(planner,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}))
 }
 
 // serve runs the webhook.
@@ -241,15 +246,18 @@ func (s *Site) serve() {
 	clients, err := kubernetes.NewForConfig(c)
 	must(s.t, err)
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	s.Source = source.New(source.Options{Client: clients, Namespace: Namespace, ConfigMap: PlanConfigMap, Planner: Planner, Metrics: source.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()})
+	s.Source = source.New(source.Options{Client: clients, Namespace: Namespace, ConfigMap: PlanConfigMap,
+		Planner: Planner, Metrics: source.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()})
 	handler := webhook.NewHandler(s.Source, metrics, logr.Discard())
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.asked.Add(1)
 		handler.ServeHTTP(w, r)
 	})
-	server := intake.NewServer(intake.ServerOptions{Handler: counted, CertDir: at.LocalServingCertDir, Expiry: metrics.CertificateEnds, Log: logr.Discard(),
+	server := intake.NewServer(intake.ServerOptions{Handler: counted, CertDir: at.LocalServingCertDir,
+		Expiry: metrics.CertificateEnds, Log: logr.Discard(),
 		Listen: func() (_ net.Listener, err error) {
-			s.dials.Listener, err = net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
+			s.dials.Listener, err = net.Listen("tcp",
+				net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
 			return &s.dials, err
 		}})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -267,7 +275,8 @@ func (s *Site) serve() {
 // build builds the shipped base.
 func build(t testing.TB) []unstructured.Unstructured {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(checkout(t), "manifests", "base"))
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+		filepath.Join(checkout(t), "manifests", "base"))
 	must(t, err)
 	var list []unstructured.Unstructured
 	for _, r := range built.Resources() {
@@ -312,15 +321,15 @@ func configuration(t testing.TB, shipped []unstructured.Unstructured) *admission
 	return nil
 }
 
-// Timeout is what webhooks have here to answer, in seconds. Shipped are 2, after which a write passes as it is, which a busy machine
-// may take for an answer.
+// Timeout is what webhooks have here to answer, in seconds. Shipped are 2, after which a write passes as it is, which a
+// busy machine may take for an answer.
 const Timeout = 30
 
 // Host is where the tests' servers listen.
 const Host = "127.0.0.1"
 
-// FreePort is one that only a server of this test can have: a socket that does not listen is bound to it until the test ends, so that
-// the kernel gives it to nobody else, and refuses whoever calls before the server is there.
+// FreePort is one that only a server of this test can have: a socket that does not listen is bound to it until the test
+// ends, so that the kernel gives it to nobody else, and refuses whoever calls before the server is there.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	syscall.ForkLock.RLock() // no process that begins now inherits it
@@ -347,8 +356,8 @@ func Ready(c *admissionregistration.MutatingWebhookConfiguration) {
 	}
 }
 
-// Allows waits until the API server allows a user these rules in a namespace, or in all where it is empty: its authorizer
-// hears of a new role a moment after it is stored.
+// Allows waits until the API server allows a user these rules in a namespace, or in all where it is empty: its
+// authorizer hears of a new role a moment after it is stored.
 func Allows(t testing.TB, c client.Client, user, namespace string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	for _, r := range rules {
@@ -358,7 +367,8 @@ func Allows(t testing.TB, c client.Client, user, namespace string, rules ...rbac
 			asked.Name = r.ResourceNames[0]
 		}
 		Eventually(t, fmt.Sprintf("%s may %s %s", user, asked.Verb, asked.Resource), func() bool {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &asked}}
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
+				ResourceAttributes: &asked}}
 			must(t, c.Create(t.Context(), review))
 			return review.Status.Allowed
 		})

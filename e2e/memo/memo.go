@@ -1,6 +1,6 @@
-// Package memo is for tests whose every write goes through them: it answers a read from the last one's answer while nobody has
-// written since, as the API server would. A planner reads far more often than it writes, and each read costs an API server
-// more than all that the planner makes of it.
+// Package memo is for tests whose every write goes through them: it answers a read from the last one's answer while
+// nobody has written since, as the API server would. A planner reads far more often than it writes, and each read costs
+// an API server more than all that the planner makes of it.
 package memo
 
 import (
@@ -57,7 +57,8 @@ func (m *Memo) Over(c client.WithWatch) client.WithWatch {
 			return c.SubResource(of).Update(ctx, o, opts...)
 		},
 		SubResourcePatch: func(
-			ctx context.Context, c client.Client, of string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+			ctx context.Context, c client.Client, of string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption,
 		) error {
 			defer m.write(o)()
 			return c.SubResource(of).Patch(ctx, o, p, opts...)
@@ -124,7 +125,8 @@ func (m *Memo) list(ctx context.Context, c client.WithWatch, list client.ObjectL
 	return err
 }
 
-// recall answers what is known under a name; where nothing is, put takes what was read, unless something was written meanwhile.
+// recall answers what is known under a name; where nothing is, put takes what was read, unless something was written
+// meanwhile.
 func recall[T any](m *Memo, of map[string]T, name string) (known T, put func(T)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -31,7 +31,8 @@ func main() {
 	}
 }
 
-// run prints the page's URL, and serves it until the process ends. Each look makes the page anew, so that its time is in the answer.
+// run prints the page's URL, and serves it until the process ends. Each look makes the page anew, so that its time is
+// in the answer.
 func run(clusters int, address, file string, report bool) error {
 	fleet := sample.Fleet(clusters)
 	if report {
@@ -54,7 +55,8 @@ func run(clusters int, address, file string, report bool) error {
 		return err
 	}
 	look := func(context.Context) (page.Fleet, error) { return fleet, nil }
-	handler := web.Handler(web.Options{Look: look, Clock: clock.RealClock{}, Keep: time.Millisecond, Loopback: loopback})
+	handler := web.Handler(web.Options{Look: look, Clock: clock.RealClock{}, Keep: time.Millisecond,
+		Loopback: loopback})
 	fmt.Printf("http://%s/\n", listener.Addr())
 	return serve.PlainServer(handler).Serve(listener)
 }
@@ -65,7 +67,8 @@ func replayed(name string, over float64) replay.Report {
 	r := replay.Report{Name: name, From: from, To: from.Add(24 * time.Hour), Clusters: 24, Cycles: 1440, Moves: 48}
 	for hour := range 25 {
 		at := from.Add(time.Duration(hour) * time.Hour)
-		r.Series = append(r.Series, replay.Point{At: at, Replicas: 3 + hour%2, MaxOverIdeal: over + 0.02*float64(hour%5), Moves: 2 * hour})
+		r.Series = append(r.Series, replay.Point{At: at, Replicas: 3 + hour%2, MaxOverIdeal: over +
+			0.02*float64(hour%5), Moves: 2 * hour})
 	}
 	return r
 }

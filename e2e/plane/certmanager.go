@@ -48,7 +48,8 @@ func (p *Plane) startCertManager(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client of cert-manager's objects: %w", err)
 	}
-	issuers := client.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "issuers"}).Namespace(certManagerNamespace)
+	issuers := client.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
+		Resource: "issuers"}).Namespace(certManagerNamespace)
 	return proveIssuing(ctx, c, issuers)
 }
 

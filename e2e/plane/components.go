@@ -123,7 +123,8 @@ func etcdArgs(p *Plane, peerURL string) []string {
 	return []string{
 		"--name=plane", "--data-dir=" + p.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls=" + p.etcdURL, "--advertise-client-urls=" + p.etcdURL,
-		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL, "--initial-cluster=plane=" + peerURL,
+		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL, "--initial-cluster=plane=" +
+			peerURL,
 		"--client-cert-auth", "--trusted-ca-file=" + p.path("etcd-ca.crt"),
 		"--cert-file=" + p.path("etcd.crt"), "--key-file=" + p.path("etcd.key"),
 		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + p.path("etcd-ca.crt"),
@@ -149,7 +150,8 @@ func (p *Plane) startAPIServer(ctx context.Context) error {
 }
 
 func (p *Plane) writeAPIServerFiles() error {
-	hosts := []string{p.network.Host(), "127.0.0.1", "localhost", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	hosts := []string{p.network.Host(), "127.0.0.1", "localhost", "10.0.0.1", "kubernetes", "kubernetes.default",
+		"kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	cert, err := p.ca.Server("kube-apiserver", hosts...)
 	if err != nil {
 		return err
@@ -186,14 +188,17 @@ func apiserverArgs(p *Plane, port int) []string {
 	return []string{
 		"--etcd-servers=" + p.etcdURL, "--etcd-cafile=" + p.path("etcd-ca.crt"),
 		"--etcd-certfile=" + p.path("etcd.crt"), "--etcd-keyfile=" + p.path("etcd.key"),
-		"--bind-address=" + p.network.Host(), "--advertise-address=" + p.network.Host(), "--secure-port=" + strconv.Itoa(port),
+		"--bind-address=" + p.network.Host(), "--advertise-address=" + p.network.Host(), "--secure-port=" +
+			strconv.Itoa(port),
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=" + serviceNetwork,
 		"--tls-cert-file=" + p.path("server.crt"), "--tls-private-key-file=" + p.path("server.key"),
 		"--client-ca-file=" + p.path("ca.crt"), "--authorization-mode=RBAC", "--allow-privileged=true",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file=" + p.path("service-accounts.key"), "--service-account-signing-key-file=" + p.path("service-accounts.key"),
+		"--service-account-key-file=" + p.path("service-accounts.key"), "--service-account-signing-key-file=" +
+			p.path("service-accounts.key"),
 		"--enable-aggregator-routing=true", "--egress-selector-config-file=" + p.path("egress.yaml"),
-		"--audit-policy-file=" + p.path("audit-policy.yaml"), "--audit-log-path=" + p.AuditLogPath(), "--audit-log-maxsize=4096",
+		"--audit-policy-file=" + p.path("audit-policy.yaml"), "--audit-log-path=" + p.AuditLogPath(),
+		"--audit-log-maxsize=4096",
 		"--profiling=false",
 	}
 }
@@ -222,7 +227,8 @@ func (p *Plane) startSystemPart(ctx context.Context, name, user string, args ...
 	if err != nil {
 		return err
 	}
-	args = append(args, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+	args = append(args, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
+		"--authorization-kubeconfig="+kubeconfig,
 		"--bind-address="+p.network.Host(), "--secure-port="+strconv.Itoa(port),
 		"--tls-cert-file="+p.path("server.crt"), "--tls-private-key-file="+p.path("server.key"),
 		"--kube-api-qps=500", "--kube-api-burst=1000", "--leader-elect=false", "--profiling=false")
@@ -243,7 +249,8 @@ func (p *Plane) startKwok() (*process.Child, error) {
 		return nil, fmt.Errorf("writing kwok's stages: %w", err)
 	}
 	return p.run("kwok", assets.Kwok, "--kubeconfig="+kubeconfig, "--config="+p.path("stages.yaml"),
-		"--manage-all-nodes", "--cidr="+p.network.CIDR(), "--node-ip="+p.network.NodeIP(), "--node-lease-duration-seconds=40")
+		"--manage-all-nodes", "--cidr="+p.network.CIDR(), "--node-ip="+p.network.NodeIP(),
+		"--node-lease-duration-seconds=40")
 }
 
 func (p *Plane) url(port int) string {

@@ -169,7 +169,8 @@ func (p *Plane) bringUp(ctx context.Context) error {
 }
 
 func (p *Plane) startSizes(ctx context.Context) (err error) {
-	p.resizer, err = resize.Start(ctx, p.ctx, resize.Options{Client: p.client, HasProcess: kubelet.HasProcess, Log: p.log.printf})
+	p.resizer, err = resize.Start(ctx, p.ctx, resize.Options{Client: p.client, HasProcess: kubelet.HasProcess,
+		Log: p.log.printf})
 	return err
 }
 

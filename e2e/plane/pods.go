@@ -46,7 +46,8 @@ func (p *Plane) runPods(ctx context.Context, selector, binary string) error {
 	k := kubelet.New(p.ctx, kubelet.Options{
 		Selector: selector, Binary: path, Dir: p.path("pods"), Client: p.client,
 		Access: &rest.Config{Host: p.address, TLSClientConfig: rest.TLSClientConfig{CAData: p.ca.PEM}},
-		Env:    p.env(), ProxyURL: p.forward.URL, Network: p.network, Nursery: p.nursery, Sizes: p.resizer, Log: p.log.printf,
+		Env:    p.env(), ProxyURL: p.forward.URL, Network: p.network, Nursery: p.nursery, Sizes: p.resizer,
+		Log: p.log.printf,
 	})
 	p.mu.Lock()
 	running := slices.ContainsFunc(p.kubelets, func(other *kubelet.Kubelet) bool { return other.Selector == selector })

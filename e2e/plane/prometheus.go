@@ -58,8 +58,10 @@ func (p *Plane) startPrometheus(ctx context.Context, o PrometheusOptions) (strin
 		}
 		address = net.JoinHostPort(p.network.Host(), strconv.Itoa(port))
 	}
-	c, err := p.run(assets.Prometheus, assets.Prometheus, "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data",
-		"--storage.tsdb.retention.time=3650d", "--storage.tsdb.no-lockfile", "--web.listen-address="+address, "--log.level=warn")
+	c, err := p.run(assets.Prometheus, assets.Prometheus, "--config.file="+dir+"/prometheus.yml",
+		"--storage.tsdb.path="+dir+"/data",
+		"--storage.tsdb.retention.time=3650d", "--storage.tsdb.no-lockfile", "--web.listen-address="+address,
+		"--log.level=warn")
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +82,8 @@ func (p *Plane) writePast(ctx context.Context, dir string, samples io.Reader) er
 	if err != nil {
 		return fmt.Errorf("writing past samples: %w", err)
 	}
-	cmd := exec.Command(p.binaries.Path(assets.Promtool), "tsdb", "create-blocks-from", "openmetrics", past.Name(), dir+"/data")
+	cmd := exec.Command(p.binaries.Path(assets.Promtool), "tsdb", "create-blocks-from", "openmetrics", past.Name(),
+		dir+"/data")
 	cmd.Dir, cmd.Env = dir, p.env()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

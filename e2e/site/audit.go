@@ -90,7 +90,8 @@ func (l auditLine) event() (AuditEvent, bool) {
 		return AuditEvent{}, false
 	}
 	e := AuditEvent{
-		Time: l.RequestReceivedTimestamp, User: l.User.Username, Verb: l.Verb, Resource: l.ObjectRef.Resource, Name: l.ObjectRef.Name,
+		Time: l.RequestReceivedTimestamp, User: l.User.Username, Verb: l.Verb, Resource: l.ObjectRef.Resource,
+		Name:   l.ObjectRef.Name,
 		DryRun: strings.Contains(l.RequestURI, "dryRun=All"),
 	}
 	if l.ObjectRef.Subresource != "" {

@@ -39,7 +39,8 @@ func (s *Site) Config(mode string) map[string]any {
 		"poll":       map[string]any{"prometheus": map[string]any{"url": s.Prometheus, "timeout": "5s"}},
 		"partition":  map[string]any{"lpt": map[string]any{}}, // its plans are known beforehand, move for move
 		"evaluate":   map[string]any{"mostWanted": map[string]any{"window": "20s", "minSamples": 2}},
-		// What moves, moves at once, and Applications are none: Argo CD is simulated. Live rollouts are for those who ask.
+		// What moves, moves at once, and Applications are none: Argo CD is simulated. Live rollouts are for those who
+		// ask.
 		"change":  map[string]any{"moves": map[string]any{"rate": []any{}}, "restarts": map[string]any{"every": "0s"}},
 		"rollout": map[string]any{"default": map[string]any{}},
 	}
@@ -64,8 +65,9 @@ func BuildBallast(ctx context.Context, file string, race bool) error {
 	return nil
 }
 
-// DependOnSources makes a test that builds ballast depend on all that ballast is built from: go test's cache follows the files
-// that a test looks at, not those that a compiler reads for it, and would call an old result good after a change elsewhere.
+// DependOnSources makes a test that builds ballast depend on all that ballast is built from: go test's cache follows
+// the files that a test looks at, not those that a compiler reads for it, and would call an old result good after a
+// change elsewhere.
 func DependOnSources(ctx context.Context) error {
 	const files = `{{$dir := .Dir}}{{with .Module}}{{if .Main}}{{.GoMod}}{{range $.GoFiles}}
 {{$dir}}/{{.}}{{end}}{{range $.EmbedFiles}}
@@ -89,7 +91,8 @@ func (s *Site) RunBallast(ctx context.Context, kubeconfig string, args ...string
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
-		return out.String(), errOut.String(), fmt.Errorf("running ballast %s: %w: %s", strings.Join(args, " "), err, errOut.String())
+		return out.String(), errOut.String(), fmt.Errorf("running ballast %s: %w: %s", strings.Join(args, " "), err,
+			errOut.String())
 	}
 	return out.String(), errOut.String(), nil
 }
@@ -113,8 +116,8 @@ func (s *Site) InstallBallast(ctx context.Context, config map[string]any) error 
 	return s.RunBallastsPods(ctx)
 }
 
-// RunBallastsPods gives ballast's pods their processes, once its manifests are applied, and returns when both Deployments are
-// available and the API server knows the webhook's CA.
+// RunBallastsPods gives ballast's pods their processes, once its manifests are applied, and returns when both
+// Deployments are available and the API server knows the webhook's CA.
 func (s *Site) RunBallastsPods(ctx context.Context) error {
 	if err := s.Plane.RunPods(ctx, s.ballast); err != nil {
 		return fmt.Errorf("running ballast's pods: %w", err)
@@ -152,7 +155,8 @@ func (s *Site) Deployed(ctx context.Context, name string) error {
 	}
 	st, want := d.Status, *d.Spec.Replicas
 	if st.ObservedGeneration < d.Generation || st.Replicas != want || st.ReadyReplicas != want || st.UpdatedReplicas != want {
-		return fmt.Errorf("deployment %q has %d pods, %d ready, %d updated, want %d", name, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, want)
+		return fmt.Errorf("deployment %q has %d pods, %d ready, %d updated, want %d", name, st.Replicas,
+			st.ReadyReplicas, st.UpdatedReplicas, want)
 	}
 	return nil
 }

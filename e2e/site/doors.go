@@ -45,7 +45,8 @@ func (d *doors) follow(running map[string]string) error {
 		if err != nil {
 			return err
 		}
-		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(metricsPort)))
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp",
+			net.JoinHostPort(host, strconv.Itoa(metricsPort)))
 		if err != nil {
 			return fmt.Errorf("serving the metrics of pod %q: %w", pod, err)
 		}

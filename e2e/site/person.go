@@ -27,11 +27,14 @@ func (s *Site) Apply(ctx context.Context, kubeconfig string, objects ...runtime.
 // Person makes a user who may do in Argo CD's namespace what a platform team does there, and gives her kubeconfig.
 func (s *Site) Person(ctx context.Context, user string) (kubeconfig string, err error) {
 	return s.user(ctx, user, []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
-		{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"get", "list", "watch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"},
+			Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"pods", "events"},
+			Verbs: []string{"get", "list", "watch", "delete"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/resize"}, Verbs: []string{"get", "update", "patch"}},
 		{
-			APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "statefulsets/scale", "deployments", "deployments/scale"},
+			APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "statefulsets/scale", "deployments",
+				"deployments/scale"},
 			Verbs: []string{"get", "list", "watch", "update", "patch"},
 		},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list"}},

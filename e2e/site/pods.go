@@ -36,7 +36,8 @@ func (s *Site) Metrics(ctx context.Context, pod corev1.Pod) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reaching pod %q: %w", pod.Name, err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, port)+"/metrics", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+net.JoinHostPort(address, port)+"/metrics", nil)
 	if err != nil {
 		return "", fmt.Errorf("asking pod %q for its metrics: %w", pod.Name, err)
 	}

@@ -69,8 +69,9 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 		return nil, fmt.Errorf("making the administrator's client: %w", err)
 	}
 	f := fleet.New(o.Fleet)
-	s := &Site{Plane: p, Fleet: f, Exporter: f.NewExporter(time.Now), Client: client, ballast: o.Ballast, kubectl: o.Binaries.Path("kubectl"),
-		log: cmp.Or(o.Log, io.Discard)}
+	s := &Site{Plane: p, Fleet: f, Exporter: f.NewExporter(time.Now), Client: client, ballast: o.Ballast,
+		kubectl: o.Binaries.Path("kubectl"),
+		log:     cmp.Or(o.Log, io.Discard)}
 	s.doors = &doors{handler: s.Exporter.Handler(), at: p.PodAddress}
 	if err := s.serveMetrics(); err != nil {
 		p.Stop()
@@ -146,7 +147,8 @@ func (s *Site) Ready(ctx context.Context, replicas int) error {
 	}
 	st, want := sts.Status, int32(replicas)
 	if st.ObservedGeneration < sts.Generation || st.Replicas != want || st.ReadyReplicas != want || st.UpdatedReplicas != want {
-		return fmt.Errorf("stateful set %q has %d pods, %d ready, %d updated, want %d", fleet.Workload, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, want)
+		return fmt.Errorf("stateful set %q has %d pods, %d ready, %d updated, want %d", fleet.Workload, st.Replicas,
+			st.ReadyReplicas, st.UpdatedReplicas, want)
 	}
 	return nil
 }

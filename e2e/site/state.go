@@ -70,7 +70,8 @@ func (s *Site) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("getting the plan: %w", err)
 	}
-	p := &Plan{ResourceVersion: cm.ResourceVersion, Text: cm.Data["plan"], Pins: cm.Data["pins"], Annotations: cm.Annotations}
+	p := &Plan{ResourceVersion: cm.ResourceVersion, Text: cm.Data["plan"], Pins: cm.Data["pins"],
+		Annotations: cm.Annotations}
 	if err := yaml.Unmarshal([]byte(p.Text), p); err != nil {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
@@ -79,7 +80,8 @@ func (s *Site) Plan(ctx context.Context) (*Plan, error) {
 
 // Secrets are the cluster Secrets by name.
 func (s *Site) Secrets(ctx context.Context) (map[string]corev1.Secret, error) {
-	list, err := s.Client.CoreV1().Secrets(s.Fleet.Namespace).List(ctx, metav1.ListOptions{LabelSelector: fleet.SecretTypeLabel + "=cluster"})
+	list, err := s.Client.CoreV1().Secrets(s.Fleet.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: fleet.SecretTypeLabel + "=cluster"})
 	if err != nil {
 		return nil, fmt.Errorf("listing cluster secrets: %w", err)
 	}

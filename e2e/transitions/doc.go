@@ -29,10 +29,11 @@
 //   - A pod that a rollout takes away owns nothing when it goes.
 //   - Once the environment is what mode live holds it at, it is never written again, and no pod is replaced.
 //
-// One of several Secrets of a server that is deleted has each pod that sees it go take 0 for the server's shard, whatever the others
-// say, until it hears of another one with another shard (e2e/gaps TestWhatArgoCDMakesOfASecondSecretThatGoes). So it is judged, and an hour
-// later those pods are restarted, as the runbook says. ballast itself tells of it and mends it by one write, which
-// planner/sim/life TestASecondSecretThatGoesLeavesNobodyAstray shows.
+// One of several Secrets of a server that is deleted has each pod that sees it go take 0 for the server's shard,
+// whatever the others say, until it hears of another one with another shard (e2e/gaps
+// TestWhatArgoCDMakesOfASecondSecretThatGoes). So it is judged, and an hour later those pods are restarted, as the
+// runbook says. ballast itself tells of it and mends it by one write, which planner/sim/life
+// TestASecondSecretThatGoesLeavesNobodyAstray shows.
 //
 // # What is left out
 //

@@ -42,13 +42,16 @@ var bounds = map[string]schema{
 	"webhook.serviceAccount": {Pattern: subdomain},
 	"planner.replicas":       {Minimum: ptr.To(1)},
 	"webhook.replicas":       {Minimum: ptr.To(1)},
-	"config":                 {Properties: map[string]*schema{"mode": {Type: "string", Enum: []string{"Observe", "Hold", "Enforce"}, Description: "What ballast may do."}}},
+	"config": {Properties: map[string]*schema{"mode": {Type: "string",
+		Enum: []string{"Observe", "Hold", "Enforce"}, Description: "What ballast may do."}}},
 }
 
 // open are the values whose keys are Kubernetes' or the user's.
-var open = map[string]bool{"config": true, "monitoringLabels": true, "resources": true, "podAnnotations": true, "nodeSelector": true, "affinity": true}
+var open = map[string]bool{"config": true, "monitoringLabels": true, "resources": true, "podAnnotations": true,
+	"nodeSelector": true, "affinity": true}
 
-// Schema makes the chart's values.schema.json of values.yaml: each value's comment describes it, its default says its type.
+// Schema makes the chart's values.schema.json of values.yaml: each value's comment describes it, its default says its
+// type.
 func Schema(values []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(values, &document); err != nil {
@@ -59,7 +62,8 @@ func Schema(values []byte) ([]byte, error) {
 		return nil, err
 	}
 	root.Schema, root.Title = "http://json-schema.org/draft-07/schema#", "Values of ballast's chart"
-	root.Properties["global"] = &schema{Type: "object", Description: "Values that a parent chart shares; ballast reads none."}
+	root.Properties["global"] = &schema{Type: "object",
+		Description: "Values that a parent chart shares; ballast reads none."}
 	text, err := json.MarshalIndent(root, "", "  ")
 	return append(text, '\n'), err
 }

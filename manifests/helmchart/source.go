@@ -1,6 +1,7 @@
-// Package helmchart makes the templates of manifests/chart out of the kustomize base and its components: what kustomize builds
-// for marker names becomes a template by putting Helm's expressions in the place of the markers, and what a component changes
-// becomes an `if` around the lines that it changes. Nothing of the chart's templates is written by hand but the notes and helpers.
+// Package helmchart makes the templates of manifests/chart out of the kustomize base and its components: what kustomize
+// builds for marker names becomes a template by putting Helm's expressions in the place of the markers, and what a
+// component changes becomes an `if` around the lines that it changes. Nothing of the chart's templates is written by
+// hand but the notes and helpers.
 package helmchart
 
 import (
@@ -43,7 +44,8 @@ func (o Object) text(path ...string) string {
 
 // ID tells objects of one build apart.
 func (o Object) ID() string {
-	return o.text("apiVersion") + " " + o.text("kind") + " " + o.text("metadata", "namespace") + "/" + o.text("metadata", "name")
+	return o.text("apiVersion") + " " + o.text("kind") + " " + o.text("metadata", "namespace") + "/" +
+		o.text("metadata", "name")
 }
 
 // Source is the folder manifests, in memory, so that a build needs no folder of its own in the checkout.
@@ -75,7 +77,8 @@ func (s Source) Build(settings Settings, resources, components []string) ([]Obje
 	for _, name := range slices.Concat([]string{"base"}, resources) {
 		k.WriteString("- ../" + name + "\n")
 	}
-	k.WriteString("configMapGenerator:\n- name: ballast-settings\n  behavior: merge\n  literals:\n" + settings.literals() + "components:\n")
+	k.WriteString("configMapGenerator:\n- name: ballast-settings\n  behavior: merge\n  literals:\n" +
+		settings.literals() + "components:\n")
 	for _, name := range slices.Concat(components, []string{"components/retarget"}) {
 		k.WriteString("- ../" + name + "\n")
 	}

@@ -218,7 +218,8 @@ func commonAfter(from, to []string) [][]int {
 
 func same(a, b string) bool { return strings.TrimSuffix(a, "\n") == strings.TrimSuffix(b, "\n") }
 
-// expressions puts Helm's expressions in the place of the marks. Braces of the manifests' own, which alerts have, stay text.
+// expressions puts Helm's expressions in the place of the marks. Braces of the manifests' own, which alerts have, stay
+// text.
 func expressions(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.TrimSuffix(text, "\n") + "\n") {

@@ -23,7 +23,8 @@ var words = map[[2]string]string{
 	{"kubernetes.io/metadata.name", "monitoring"}: "ZZPROMETHEUSNAMESPACE",
 }
 
-// lines are the marks that stand for whole lines: <in> is the mark's own indentation, <of> the Deployment's group of values.
+// lines are the marks that stand for whole lines: <in> is the mark's own indentation, <of> the Deployment's group of
+// values.
 var lines = map[string]string{
 	"zzConfig":      "  config.yaml: |\n{{- include \"ballast.config\" . | nindent 4 }}\n",
 	"zzLabels":      "{{- with .Values.monitoringLabels }}\n{{- toYaml . | nindent 4 }}\n{{- end }}\n",

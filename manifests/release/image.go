@@ -18,8 +18,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// certificates are those of Mozilla's list that hold without a bound on the names they vouch for, from a pinned Go module: what
-// the machine that builds has does not matter.
+// certificates are those of Mozilla's list that hold without a bound on the names they vouch for, from a pinned Go
+// module: what the machine that builds has does not matter.
 func certificates() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -41,7 +41,8 @@ func layer(at time.Time, entries ...entry) (v1.Layer, error) {
 
 // image is scratch, the CA certificates and the binary, as the user that the manifests run it as.
 func image(binary []byte, arch string, o Options) (v1.Image, error) {
-	roots, err := layer(o.Time, entry{"etc/", 0o755, nil}, entry{"etc/ssl/", 0o755, nil}, entry{"etc/ssl/certs/", 0o755, nil},
+	roots, err := layer(o.Time, entry{"etc/", 0o755, nil}, entry{"etc/ssl/", 0o755, nil},
+		entry{"etc/ssl/certs/", 0o755, nil},
 		entry{"etc/ssl/certs/ca-certificates.crt", 0o644, certificates()})
 	if err != nil {
 		return nil, fmt.Errorf("making the certificates' layer: %w", err)
@@ -91,7 +92,8 @@ func writeImages(binaries map[string][]byte, o Options) error {
 	if err != nil {
 		return fmt.Errorf("making the image's layout: %w", err)
 	}
-	named := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": o.Version, "io.containerd.image.name": o.Image + ":" + o.Version})
+	named := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": o.Version,
+		"io.containerd.image.name": o.Image + ":" + o.Version})
 	if err := path.AppendIndex(index, named); err != nil {
 		return fmt.Errorf("writing the image's layout: %w", err)
 	}

@@ -27,7 +27,8 @@ func tarred(files []entry, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, e := range files {
-		h := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.data)), ModTime: at, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
+		h := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.data)), ModTime: at, Format: tar.FormatPAX,
+			Typeflag: tar.TypeReg}
 		if strings.HasSuffix(e.name, "/") {
 			h.Typeflag = tar.TypeDir
 		}

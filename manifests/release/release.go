@@ -1,5 +1,5 @@
-// Package release makes what a release consists of, without a container engine: binaries, an image, the chart, YAML to apply, a
-// krew manifest, an SBOM and checksums. The same sources and Options give the same bytes.
+// Package release makes what a release consists of, without a container engine: binaries, an image, the chart, YAML to
+// apply, a krew manifest, an SBOM and checksums. The same sources and Options give the same bytes.
 package release
 
 import (
@@ -79,9 +79,11 @@ func Build(ctx context.Context, o Options, system, arch string) ([]byte, error) 
 	return os.ReadFile(out)
 }
 
-// environment is all of a person's that another binary would follow from: flags, experiments, and the least CPU that it runs on.
+// environment is all of a person's that another binary would follow from: flags, experiments, and the least CPU that it
+// runs on.
 func environment(system, arch string) []string {
-	return []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOWORK=off", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0"}
+	return []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOWORK=off", "GOFLAGS=", "GOEXPERIMENT=",
+		"GOAMD64=v1", "GOARM64=v8.0"}
 }
 
 // Assemble makes everything of the binaries, by system and architecture.
@@ -183,7 +185,8 @@ func chart(o Options) error {
 	}
 	version := chartVersion(o.Version)
 	for name, lines := range map[string][][2]string{
-		"ballast/Chart.yaml":         {{`(?m)^version: .*$`, "version: " + version}, {`(?m)^appVersion: .*$`, `appVersion: "` + o.Version + `"`}},
+		"ballast/Chart.yaml": {{`(?m)^version: .*$`, "version: " + version},
+			{`(?m)^appVersion: .*$`, `appVersion: "` + o.Version + `"`}},
 		"ballast/values.yaml":        {{`(?m)^  repository: ballast$`, "  repository: " + o.Image}},
 		"ballast/values.schema.json": {{`"default": "ballast"`, `"default": "` + o.Image + `"`}},
 	} {

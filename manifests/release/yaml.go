@@ -14,9 +14,11 @@ import (
 // install renders what `kubectl apply -f` installs.
 func install(o Options) error {
 	for file, dir := range map[string]string{
-		"install.yaml": "overlays/cert-manager", "install-self-signed.yaml": "overlays/self-signed", "install-watch.yaml": "watch",
+		"install.yaml": "overlays/cert-manager", "install-self-signed.yaml": "overlays/self-signed",
+		"install-watch.yaml": "watch",
 	} {
-		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(o.Checkout, "manifests", filepath.FromSlash(dir)))
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+			filepath.Join(o.Checkout, "manifests", filepath.FromSlash(dir)))
 		if err != nil {
 			return fmt.Errorf("building %q: %w", dir, err)
 		}

@@ -20,8 +20,8 @@ const (
 	maxWord   = 100 // characters of a reason, a cause's type and a field
 )
 
-// left stands where the API server's own words stood: a patch that makes no object is answered with the whole of it, and
-// a webhook or a policy may quote what it likes.
+// left stands where the API server's own words stood: a patch that makes no object is answered with the whole of it,
+// and a webhook or a policy may quote what it likes.
 const left = "what else the API server said is left out, since it may quote the object"
 
 // mend is for an object whose managers others gave a time that JSON does not have.
@@ -31,8 +31,8 @@ const mend = `the API server cannot read it back to patch it; where metadata.man
 // unquoted is an answer that holds nothing of the object's any more.
 type unquoted struct{ *apierrors.StatusError }
 
-// Unquoted is an API server's error by its reason, its causes' types and fields, and who refused the write: nothing that
-// may be of the object's content. errors.As finds a status that holds no more either. Any other error stays.
+// Unquoted is an API server's error by its reason, its causes' types and fields, and who refused the write: nothing
+// that may be of the object's content. errors.As finds a status that holds no more either. Any other error stays.
 func Unquoted(err error) error {
 	var already unquoted
 	if errors.As(err, &already) {
@@ -48,9 +48,11 @@ func Unquoted(err error) error {
 		said.Reason = metav1.StatusReasonRequestEntityTooLarge
 	}
 	if d := s.Details; d != nil {
-		said.Details = &metav1.StatusDetails{Name: d.Name, Group: d.Group, Kind: d.Kind, RetryAfterSeconds: d.RetryAfterSeconds}
+		said.Details = &metav1.StatusDetails{Name: d.Name, Group: d.Group, Kind: d.Kind,
+			RetryAfterSeconds: d.RetryAfterSeconds}
 		for _, c := range d.Causes {
-			said.Details.Causes = append(said.Details.Causes, metav1.StatusCause{Type: metav1.CauseType(word(string(c.Type))), Field: word(c.Field)})
+			said.Details.Causes = append(said.Details.Causes,
+				metav1.StatusCause{Type: metav1.CauseType(word(string(c.Type))), Field: word(c.Field)})
 		}
 	}
 	said.Message = words(said, refuser(s.Message))
@@ -63,7 +65,8 @@ func Unquoted(err error) error {
 
 // largeForEtcd goes by the words of etcd and of its client, which the API server passes on without a reason of its own.
 func largeForEtcd(message string) bool {
-	return strings.Contains(message, "etcdserver: request is too large") || strings.Contains(message, "trying to send message larger than max")
+	return strings.Contains(message, "etcdserver: request is too large") ||
+		strings.Contains(message, "trying to send message larger than max")
 }
 
 // TooLarge reports whether a write was refused for its size: by the request, by validation (1 MiB of data, 256 KiB of
@@ -97,7 +100,8 @@ func words(s metav1.Status, by string) string {
 				causes = append(causes, text)
 			}
 		}
-		unread = slices.Contains(s.Details.Causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "patch"})
+		unread = slices.Contains(s.Details.Causes,
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "patch"})
 	}
 	parts := []string{reason}
 	if len(causes) > 0 {

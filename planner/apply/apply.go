@@ -1,6 +1,6 @@
 // Package apply carries out what planner/diff says differs: it writes the shards of cluster Secrets, the workload's
-// replicas, env and resources and the size of running pods, each for what was read just before, and nudges the new owners of
-// clusters. It never fights: whoever
+// replicas, env and resources and the size of running pods, each for what was read just before, and nudges the new
+// owners of clusters. It never fights: whoever
 // writes something back is waited for longer each time, and named.
 package apply
 
@@ -31,8 +31,8 @@ import (
 const (
 	// attempts is how often a write that met a concurrent one is read again and tried again before it fails.
 	attempts = 4
-	// defaultConcurrency and defaultBudget let 5,000 Secrets be stamped in about 4 minutes, two requests each, well below
-	// what an API server gives one client by default (priority and fairness), and heal a thousand at once.
+	// defaultConcurrency and defaultBudget let 5,000 Secrets be stamped in about 4 minutes, two requests each, well
+	// below what an API server gives one client by default (priority and fairness), and heal a thousand at once.
 	defaultConcurrency = 4
 	defaultBudget      = 1200
 )
@@ -105,8 +105,8 @@ func New(o Options) *Applier {
 	return &Applier{Options: o, pace: newPace(o.BudgetPerMinute)}
 }
 
-// Apply writes steps against the target's namespace: the pods' sizes side by side, then the workload's in their order and the Secrets'
-// side by side. Each
+// Apply writes steps against the target's namespace: the pods' sizes side by side, then the workload's in their order
+// and the Secrets' side by side. Each
 // reads what stands just before it writes, and no failure keeps the others from being tried. A cluster is nudged as
 // soon as its own Secret is written.
 func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.Step) Report {
@@ -245,7 +245,8 @@ func (a *Applier) shardWrite(namespace string, s diff.PatchShard) write {
 	}
 	return write{stay: stay, secret: s.Secret, value: strconv.Itoa(s.Shard), try: func(ctx context.Context) (string, error) {
 		attempt++
-		return a.writeShard(ctx, types.NamespacedName{Namespace: namespace, Name: s.Secret}, s.Shard, attempt < attempts)
+		return a.writeShard(ctx, types.NamespacedName{Namespace: namespace, Name: s.Secret}, s.Shard,
+			attempt < attempts)
 	}}
 }
 
@@ -279,7 +280,8 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	manager := shardManager(live.ManagedFields)
-	err = a.Client.Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
+	err = a.Client.Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch),
+		client.FieldOwner(plan.FieldManager))
 	if err != nil {
 		return manager, fmt.Errorf("writing the shard of Secret %q: %w", key, answer.Unquoted(err))
 	}

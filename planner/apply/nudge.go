@@ -69,7 +69,8 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, wri
 		if !hangs { // one that hangs counts, or the same ones would be before all others each time
 			a.pace.missed(s)
 		}
-		result.Outcome, result.Err, result.Until = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err), now.Add(nudgeEvery)
+		result.Outcome, result.Err, result.Until = Failed,
+			fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err), now.Add(nudgeEvery)
 	case application != "":
 		result.Outcome, result.Until = Applied, now.Add(a.pace.again(s))
 	default:
@@ -78,8 +79,8 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, wri
 	return result
 }
 
-// nudgeWithin is how long a nudge may keep writes of Secrets waiting: whoever makes Applications until they take minutes to list must not hold up
-// a failover.
+// nudgeWithin is how long a nudge may keep writes of Secrets waiting: whoever makes Applications until they take
+// minutes to list must not hold up a failover.
 const nudgeWithin = 20 * time.Second
 
 // wake asks the Nudger, which reads Applications, and those are anybody's: a panic there is a nudge that failed.

@@ -18,9 +18,9 @@ const (
 	// forgetAfter is how long an object must have been left in peace to count as new: several rounds of the hour that
 	// External Secrets Operator refreshes at by default.
 	forgetAfter = 6 * time.Hour
-	// contestedFrom is the number of reverts that make a second writer of what looks like an accident. Nobody wins against
-	// a second writer by writing more often: from there on the delay grows eightfold instead of twofold, so that a writer
-	// that reverts at once is answered six times in its first ten minutes, and then every ten.
+	// contestedFrom is the number of reverts that make a second writer of what looks like an accident. Nobody wins
+	// against a second writer by writing more often: from there on the delay grows eightfold instead of twofold, so
+	// that a writer that reverts at once is answered six times in its first ten minutes, and then every ten.
 	contestedFrom   = 3
 	contestedGrowth = 8
 	// nudgeEvery and nudgesAtMost pace the nudges of one move: at once, and again until its new owner took the cluster,
@@ -36,8 +36,8 @@ const (
 )
 
 // pace decides when an object may be written again. It is asked by concurrent writes; time is an argument. The backoff
-// is its own: that of client-go's flowcontrol knows keys alone, and here a new value waits for nothing, a failed write is
-// no revert, and the growth changes with what looks like a second writer.
+// is its own: that of client-go's flowcontrol knows keys alone, and here a new value waits for nothing, a failed write
+// is no revert, and the growth changes with what looks like a second writer.
 type pace struct {
 	mu       sync.Mutex
 	budget   *rate.Limiter
@@ -70,7 +70,8 @@ type record struct {
 }
 
 func newPace(perMinute int) *pace {
-	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, repaired: map[string]observed.Repair{}}
+	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{},
+		nudges: map[nudged]called{}, repaired: map[string]observed.Repair{}}
 }
 
 // wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for

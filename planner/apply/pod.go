@@ -29,7 +29,8 @@ import (
 // default.
 var ErrNoResize = errors.New("the API server has no pods/resize, which Kubernetes 1.33 and newer have")
 
-// resizeAgain is when an API server that has no pods/resize is asked again: a control plane is upgraded while planners run.
+// resizeAgain is when an API server that has no pods/resize is asked again: a control plane is upgraded while planners
+// run.
 const resizeAgain = time.Hour
 
 // unsized is since when the API server is known to lack something of pods/resize; zero: it has it, or nobody knows.
@@ -60,8 +61,8 @@ func (a *Applier) podWrite(target plan.Target, s diff.PatchPod) write {
 	return write{pod: s.Pod, value: value.String(), try: func(ctx context.Context) (string, error) { return a.writePod(ctx, target, s) }}
 }
 
-// writePod changes what the pod's container asks for, by the subresource that nothing else can be changed by. What its node
-// makes of it, its conditions tell.
+// writePod changes what the pod's container asks for, by the subresource that nothing else can be changed by. What its
+// node makes of it, its conditions tell.
 func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.PatchPod) (string, error) {
 	key := types.NamespacedName{Namespace: target.Namespace, Name: s.Pod}
 	var live corev1.Pod
@@ -85,7 +86,8 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 		a.limits.learn(a.Clock.Now())
 		rest := diff.KeepingMemory(podlist.PodSize(&live, &live.Spec.Containers[at]), lacks)
 		if len(rest.Requests)+len(rest.Limits) == 0 {
-			return "", fmt.Errorf("sizing pod %q: the API server lowers no memory limit of a running pod: %w", key, errRefused)
+			return "", fmt.Errorf("sizing pod %q: the API server lowers no memory limit of a running pod: %w", key,
+				errRefused)
 		}
 		err = a.resizePod(ctx, &live, c.Name, rest)
 	}
@@ -113,7 +115,8 @@ func (a *Applier) resizePod(ctx context.Context, live *corev1.Pod, container str
 	return a.Client.SubResource("resize").Patch(ctx, object, merge, client.FieldOwner(plan.FieldManager))
 }
 
-// KeepsLimits reports whether the API server was seen to lower no memory limit of a running pod, as Kubernetes 1.33 does not.
+// KeepsLimits reports whether the API server was seen to lower no memory limit of a running pod, as Kubernetes 1.33
+// does not.
 func (a *Applier) KeepsLimits() bool { return a.limits.wait(a.Clock.Now()) > 0 }
 
 // keepsLimit reports whether an API server refuses a pod's size for its lower memory limit.
@@ -124,7 +127,8 @@ func keepsLimit(err error) bool {
 	}
 	d := status.Status().Details
 	return d != nil && slices.ContainsFunc(d.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == metav1.CauseType(field.ErrorTypeForbidden) && strings.Contains(c.Message, "memory limits cannot be decreased")
+		return c.Type == metav1.CauseType(field.ErrorTypeForbidden) &&
+			strings.Contains(c.Message, "memory limits cannot be decreased")
 	})
 }
 
@@ -145,8 +149,8 @@ func maySize(live *corev1.Pod, target plan.Target, at int, s diff.PatchPod) stri
 	return podlist.PodSize(live, &live.Spec.Containers[at]).Misfit(s.Size)
 }
 
-// sizePatch is the strategic merge patch of a container's resources, for the pod of that UID. It takes out what holds a time that JSON
-// does not have, with which no patch is read; of the status it changes nothing.
+// sizePatch is the strategic merge patch of a container's resources, for the pod of that UID. It takes out what holds a
+// time that JSON does not have, with which no patch is read; of the status it changes nothing.
 func sizePatch(live *corev1.Pod, container string, size plan.Resources) ([]byte, error) {
 	resources := map[string]map[string]string{}
 	if len(size.Requests) > 0 {
@@ -156,7 +160,8 @@ func sizePatch(live *corev1.Pod, container string, size plan.Resources) ([]byte,
 		resources["limits"] = size.Limits
 	}
 	meta := map[string]any{"uid": string(live.UID)}
-	patch := map[string]any{"metadata": meta, "spec": map[string]any{"containers": []map[string]any{{"name": container, "resources": resources}}}}
+	patch := map[string]any{"metadata": meta, "spec": map[string]any{"containers": []map[string]any{{"name": container,
+		"resources": resources}}}}
 	if few := patchable.FewManagers(live.ManagedFields); few != nil {
 		meta["managedFields"] = few
 	}

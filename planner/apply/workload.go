@@ -65,14 +65,15 @@ func (a *Applier) patchWorkload(
 	if err != nil {
 		return err
 	}
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace,
+		Name: target.Name}}
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
 	return a.Client.Patch(ctx, object, client.RawPatch(kind, patch), client.FieldOwner(plan.FieldManager))
 }
 
-// bringBack writes the replicas alone, by the subresource that holds nothing else, where a fleet that was stopped is to come back and its
-// workload takes no other write, whatever somebody made of it. What is left of the step is tried again, and says why it fails. Any other
-// number goes with its env, or not at all.
+// bringBack writes the replicas alone, by the subresource that holds nothing else, where a fleet that was stopped is to
+// come back and its workload takes no other write, whatever somebody made of it. What is left of the step is tried
+// again, and says why it fails. Any other number goes with its env, or not at all.
 func (a *Applier) bringBack(ctx context.Context, live workloadpatch.Workload, replicas *int) {
 	stopped, asked := ptr.Deref(live.Replicas, 1) == 0, ptr.Deref(replicas, 0)
 	if !stopped || asked == 0 {
@@ -82,7 +83,8 @@ func (a *Applier) bringBack(ctx context.Context, live workloadpatch.Workload, re
 		"metadata": map[string]any{"uid": live.UID, "resourceVersion": live.ResourceVersion}})
 	if err == nil {
 		scale := client.RawPatch(types.MergePatchType, patch)
-		_ = a.Client.SubResource("scale").Patch(ctx, live.Object, scale, &client.SubResourcePatchOptions{SubResourceBody: &autoscalingv1.Scale{}})
+		_ = a.Client.SubResource("scale").Patch(ctx, live.Object, scale,
+			&client.SubResourcePatchOptions{SubResourceBody: &autoscalingv1.Scale{}})
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Advice is what to configure by a fit: weights that make the load a share of the resource, which sum to 1, and the load at which
-// a replica is as full as it may be.
+// Advice is what to configure by a fit: weights that make the load a share of the resource, which sum to 1, and the
+// load at which a replica is as full as it may be.
 type Advice struct {
 	Resource Resource           `json:"resource"`
 	Weights  map[string]float64 `json:"weights"`
@@ -20,8 +20,8 @@ type Advice struct {
 // digits is how many of a weight's people are asked to believe.
 const digits = 4
 
-// Advise makes a fit what the configuration knows. fill is the share of the limit that a replica may use, 0 to 1. What the fit is
-// off by is left free.
+// Advise makes a fit what the configuration knows. fill is the share of the limit that a replica may use, 0 to 1. What
+// the fit is off by is left free.
 func Advise(s Samples, f Fit, fill float64) (Advice, error) {
 	a := Advice{Resource: f.Resource, Weights: map[string]float64{}}
 	for _, id := range s.Metrics {
@@ -40,7 +40,8 @@ func Advise(s Samples, f Fit, fill float64) (Advice, error) {
 	}
 	capacity := (fill*limit - f.Base - f.Margin) / a.PerLoad
 	if capacity <= 0 {
-		a.Why = fmt.Sprintf("a pod without any cluster, and what the fit is off by, take all of %.0f %% of the limit", 100*fill)
+		a.Why = fmt.Sprintf("a pod without any cluster, and what the fit is off by, take all of %.0f %% of the limit",
+			100*fill)
 		return a, nil
 	}
 	a.Capacity = &capacity
@@ -56,8 +57,8 @@ func rounded(v float64) float64 {
 	return r
 }
 
-// Binds is the resource that pods run out of first: of which the fullest sample uses the larger share of its limit. Without limits
-// it is memory, of which a pod dies. A fit that predicts nothing stands back for one that does.
+// Binds is the resource that pods run out of first: of which the fullest sample uses the larger share of its limit.
+// Without limits it is memory, of which a pod dies. A fit that predicts nothing stands back for one that does.
 func Binds(s Samples, fits []Fit) (at int) {
 	share := func(f Fit) float64 {
 		if limit, ok := s.Limits[f.Resource]; ok {

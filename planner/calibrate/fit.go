@@ -127,8 +127,8 @@ func quantile(values []float64, share float64) float64 {
 // leastPods is how many pods there must be to fit each by the others.
 const leastPods = 3
 
-// heldOut is how well each pod is told by a fit to the others. Samples of one pod are alike, so that few pods are fitted well
-// whatever the metrics say.
+// heldOut is how well each pod is told by a fit to the others. Samples of one pod are alike, so that few pods are
+// fitted well whatever the metrics say.
 func heldOut(rows []Row, of Resource, columns []int, names []string) *float64 {
 	if len(names) < leastPods {
 		return nil

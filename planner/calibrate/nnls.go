@@ -16,8 +16,9 @@ const (
 	downhill = 1e-9
 )
 
-// NNLS is the non-negative least squares solution of a x = b, by Lawson and Hanson's active sets. A column that depends on those
-// that are taken already is left at 0: nobody could say which of them it is. Where several would do as well the first is taken.
+// NNLS is the non-negative least squares solution of a x = b, by Lawson and Hanson's active sets. A column that depends
+// on those that are taken already is left at 0: nobody could say which of them it is. Where several would do as well
+// the first is taken.
 func NNLS(a *mat.Dense, b []float64) ([]float64, error) {
 	rows, columns := a.Dims()
 	if rows != len(b) {

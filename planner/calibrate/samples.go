@@ -1,5 +1,5 @@
-// Package calibrate says whether clusters' metrics predict what their replicas use: non-negative least squares of each pod's memory
-// and CPU on its clusters' metrics. Functions of values: samples in, fit out.
+// Package calibrate says whether clusters' metrics predict what their replicas use: non-negative least squares of each
+// pod's memory and CPU on its clusters' metrics. Functions of values: samples in, fit out.
 package calibrate
 
 import (
@@ -25,8 +25,8 @@ const (
 // Resources lists them.
 func Resources() []Resource { return []Resource{Memory, CPU} }
 
-// Samples are what pods used, and what the metrics of the clusters that each had then add up to. Limits are those of one pod;
-// References what the metrics' values are shares of in the load, none where it is the values themselves.
+// Samples are what pods used, and what the metrics of the clusters that each had then add up to. Limits are those of
+// one pod; References what the metrics' values are shares of in the load, none where it is the values themselves.
 type Samples struct {
 	Metrics    []string             `json:"metrics"`
 	References map[string]float64   `json:"references,omitempty"`
@@ -142,14 +142,15 @@ func (r Row) check(metrics int) error {
 	return nil
 }
 
-// measured are the rows that have the resource, in the order of pods and times, so that rounding is the same whatever the order
-// they come in.
+// measured are the rows that have the resource, in the order of pods and times, so that rounding is the same whatever
+// the order they come in.
 func (s Samples) measured(of Resource) []Row {
 	rows := slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool { _, ok := r.Used(of); return !ok })
 	slices.SortFunc(rows, func(a, b Row) int {
 		x, _ := a.Used(of)
 		y, _ := b.Used(of)
-		return cmp.Or(cmp.Compare(a.Pod, b.Pod), a.At.Compare(b.At), cmp.Compare(x, y), slices.Compare(a.Values, b.Values))
+		return cmp.Or(cmp.Compare(a.Pod, b.Pod), a.At.Compare(b.At), cmp.Compare(x, y),
+			slices.Compare(a.Values, b.Values))
 	})
 	return rows
 }

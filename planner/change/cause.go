@@ -1,5 +1,5 @@
-// Package change says when anything may change: how much of a fleet may move, whether replicas may come, go, grow or shrink
-// now.
+// Package change says when anything may change: how much of a fleet may move, whether replicas may come, go, grow or
+// shrink now.
 package change
 
 import "slices"
@@ -45,7 +45,8 @@ func (c Cause) WaitsFor(other Cause) bool {
 	return true
 }
 
-// ForeignShard is what a healed Secret said before: another writer's shard, and what is known of who owned the cluster then.
+// ForeignShard is what a healed Secret said before: another writer's shard, and what is known of who owned the cluster
+// then.
 type ForeignShard struct {
 	Replica int   // that the plan gives the cluster
 	Of      int   // replicas that Argo CD counts with: ARGOCD_CONTROLLER_REPLICAS, in Deployment mode spec.replicas

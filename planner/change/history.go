@@ -40,7 +40,8 @@ func (w *Wish) UnmarshalJSON(data []byte) error {
 
 type events []Event
 
-// wishes is into how many stretches a time is cut: what was wanted or changed counts longer by a 60th at most, never shorter.
+// wishes is into how many stretches a time is cut: what was wanted or changed counts longer by a 60th at most, never
+// shorter.
 const wishes = 60
 
 // Wish remembers what is wanted now, for as long as the longer of the two windows.

@@ -22,8 +22,9 @@ type Ledger []Record
 const (
 	// remembered is how long moves are kept at least: rates may become stricter after a reload.
 	remembered = 24 * time.Hour
-	// fineAge is how long each minute's moves have a record of their own; older ones share one of coarse. It bounds seven
-	// days and a half to 1,188 records a cause, and makes an old move count 10 minutes too long in windows of more than 2 h.
+	// fineAge is how long each minute's moves have a record of their own; older ones share one of coarse. It bounds
+	// seven days and a half to 1,188 records a cause, and makes an old move count 10 minutes too long in windows of
+	// more than 2 h.
 	fineAge = 2 * time.Hour
 	fine    = time.Minute
 	coarse  = 10 * time.Minute
@@ -57,7 +58,8 @@ func (l Ledger) With(other Ledger) Ledger {
 	return all
 }
 
-// ahead is by how much a clock may be wrong and nothing is forgotten too soon: once it is right again, a window sees what it saw.
+// ahead is by how much a clock may be wrong and nothing is forgotten too soon: once it is right again, a window sees
+// what it saw.
 const ahead = 12 * time.Hour
 
 // Kept is the ledger at another time: what no window can see any more is forgotten, and what is old is merged. Asked
@@ -70,9 +72,9 @@ func (l Ledger) Kept(now time.Time, rates []Rate) Ledger {
 	return slices.DeleteFunc(slices.Clone(l.shifted(now)), func(r Record) bool { return now.Sub(r.At) >= keep+ahead }).merged(now)
 }
 
-// shifted is the ledger after the clock went back: what lies ahead is taken as made now, and counts for its whole time from here.
-// Merely to wait until the clock has caught up would stop every move for as long as it was ahead; what lies behind stays where
-// it is, or its time would be over too soon.
+// shifted is the ledger after the clock went back: what lies ahead is taken as made now, and counts for its whole time
+// from here. Merely to wait until the clock has caught up would stop every move for as long as it was ahead; what lies
+// behind stays where it is, or its time would be over too soon.
 func (l Ledger) shifted(now time.Time) Ledger {
 	now = wholeSecond(now)
 	if len(l) == 0 || !l[len(l)-1].At.After(now) {
@@ -115,7 +117,8 @@ func (l Ledger) merged(now time.Time) Ledger {
 	return out
 }
 
-// Joined has what either of two ledgers has that went on from the same one: of what both have of a cause and a time, the more.
+// Joined has what either of two ledgers has that went on from the same one: of what both have of a cause and a time,
+// the more.
 func (l Ledger) Joined(other Ledger) Ledger {
 	out := slices.Clone(l)
 	for _, r := range other {

@@ -106,8 +106,8 @@ func LeastIn(current int, paces []Pace, sel Select, events []Event, now time.Tim
 	return slices.Min(limits)
 }
 
-// Room is how many more of so many may grow now, or shrink, and from when on the next one may; math.MaxInt without paces. All of them
-// hold. Percentages allow one at least. What went the other way takes no room.
+// Room is how many more of so many may grow now, or shrink, and from when on the next one may; math.MaxInt without
+// paces. All of them hold. Percentages allow one at least. What went the other way takes no room.
 func Room(paces []Pace, events []Event, of int, grows bool, now time.Time) (left int, next time.Time) {
 	left, next = math.MaxInt, now
 	for _, p := range paces {

@@ -48,7 +48,8 @@ const (
 
 // BlockReasons lists the closed set.
 func BlockReasons() []BlockReason {
-	return []BlockReason{StabilizationWindow, OutsideMaintenance, UpdatePolicy, TooSmall, Weight, Paradoxical, RateLimit, StaleInput, RolloutInProgress}
+	return []BlockReason{StabilizationWindow, OutsideMaintenance, UpdatePolicy, TooSmall, Weight, Paradoxical,
+		RateLimit, StaleInput, RolloutInProgress}
 }
 
 // MinChange is what a change must reach; of both the smaller counts. Nothing given blocks nothing.
@@ -151,14 +152,15 @@ func (r Rules) Replicas(a Ask, h Past) Verdict {
 	return j.run([]func(Policy) *Block{j.off, j.window, j.cooldown, j.unstable, j.small}, j.pace)
 }
 
-// Resources judges another size of one resource of one replica. fleet is the history of all resizes, of which Rate allows
-// so many.
+// Resources judges another size of one resource of one replica. fleet is the history of all resizes, of which Rate
+// allows so many.
 func (r Rules) Resources(a Ask, h, fleet Past) Verdict {
 	j := judge{Ask: a, Past: h.until(a.Now), fleet: fleet.until(a.Now), grow: r.Up, shrink: r.Down, up: Up, down: Down}
 	return j.run([]func(Policy) *Block{j.off, j.cooldown, j.unstable, j.window, j.small}, j.room)
 }
 
-// Asked are the rules for what a person asks for: modes, windows and rates hold, and nothing is waited for or too small.
+// Asked are the rules for what a person asks for: modes, windows and rates hold, and nothing is waited for or too
+// small.
 func (r Rules) Asked() Rules {
 	for _, p := range []*Policy{&r.Up, &r.Down} {
 		p.Cooldown, p.Stabilization, p.MinChange = 0, 0, MinChange{}
@@ -223,7 +225,8 @@ func (j judge) run(whole []func(Policy) *Block, part func(Policy, int64) (int64,
 		return v.because(p, *block)
 	}
 	if stable != j.Wanted {
-		return v.because(p, Block{StabilizationWindow, j.stableFor(p), fmt.Sprintf("less was asked for within %s", period(p.Stabilization))})
+		return v.because(p, Block{StabilizationWindow, j.stableFor(p),
+			fmt.Sprintf("less was asked for within %s", period(p.Stabilization))})
 	}
 	return v
 }

@@ -79,7 +79,8 @@ func (o Poll) MaxAge() time.Duration {
 	return time.Duration(o.Prometheus.MaxAge)
 }
 
-// WithPrometheus is the poll with a Prometheus of its own to change: the configured one, else the default in the pods' place.
+// WithPrometheus is the poll with a Prometheus of its own to change: the configured one, else the default in the pods'
+// place.
 func (o Poll) WithPrometheus() Poll {
 	p := Default().Poll.Prometheus
 	if o.Prometheus != nil {
@@ -122,7 +123,8 @@ type Metric struct {
 	NoData          *Decimal `json:"noData,omitempty"` // for a cluster that never had a value; nil: such a cluster has none
 }
 
-// OfClusters are the metrics that say something of clusters. nil is the default set: metrics of replicas take nothing's place.
+// OfClusters are the metrics that say something of clusters. nil is the default set: metrics of replicas take nothing's
+// place.
 func (s Prometheus) OfClusters() []Metric {
 	if s.Metrics == nil || len(s.Metrics) > 0 && len(s.Metrics) == len(s.OfReplicas()) {
 		return nil
@@ -136,7 +138,8 @@ func (s Prometheus) OfClusters() []Metric {
 	return out
 }
 
-// OfReplicas are the metrics that say something of replicas, by the names of their pods: inputs of size rules, and no load.
+// OfReplicas are the metrics that say something of replicas, by the names of their pods: inputs of size rules, and no
+// load.
 func (s Prometheus) OfReplicas() (out []Metric) {
 	for _, m := range s.Metrics {
 		if m.OfReplicas() {
@@ -160,8 +163,8 @@ type Match struct {
 // MatchField is a cluster's field that samples are joined by.
 type MatchField string
 
-// The fields: the server URL, the cluster's own name (data.name), the name of its Secret. MatchReplica is none of a cluster: the
-// label has the name of a replica's pod.
+// The fields: the server URL, the cluster's own name (data.name), the name of its Secret. MatchReplica is none of a
+// cluster: the label has the name of a replica's pod.
 const (
 	MatchServer  MatchField = "server"
 	MatchName    MatchField = "name"
@@ -224,9 +227,9 @@ type Group struct {
 	Apart    *metav1.LabelSelector `json:"apart,omitempty" phase:"implementation"`
 }
 
-// Sticky starts from the plan in force. High, Low and Drain are shares of what a replica may carry: one above High gives
-// clusters up, to others that stay at or below Low; the highest goes once all it has fits on the others at or below Drain,
-// for as long as DownWindow. MaxMoves are those of one decision; 0 is no limit.
+// Sticky starts from the plan in force. High, Low and Drain are shares of what a replica may carry: one above High
+// gives clusters up, to others that stay at or below Low; the highest goes once all it has fits on the others at or
+// below Drain, for as long as DownWindow. MaxMoves are those of one decision; 0 is no limit.
 type Sticky struct {
 	High       Decimal  `json:"high"`
 	Low        Decimal  `json:"low"`
@@ -278,8 +281,8 @@ type Moves struct {
 	Rate []Rate `json:"rate"`
 }
 
-// Mend names what stands for a least change and for a stabilisation of moves: both would be second names, and two rules of one thing
-// would each hold back what the other lets through.
+// Mend names what stands for a least change and for a stabilisation of moves: both would be second names, and two rules
+// of one thing would each hold back what the other lets through.
 func (Moves) Mend(field string) string {
 	switch field {
 	case "minChange":
@@ -341,8 +344,8 @@ type Failover struct {
 	Settle Duration `json:"settle"`
 }
 
-// Telemetry says what the planner's own metrics have beside what every installation has. Clusters is of how many clusters,
-// the heaviest first, they show load, values and replica; 0 is of none.
+// Telemetry says what the planner's own metrics have beside what every installation has. Clusters is of how many
+// clusters, the heaviest first, they show load, values and replica; 0 is of none.
 type Telemetry struct {
 	Clusters int `json:"clusters"`
 }
@@ -381,7 +384,8 @@ func Default() PlannerConfig {
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
 		}}, Restarts: Restarts{Every: Duration(24 * time.Hour)}},
-		Rollout:  Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true, Adopt: AdoptNow}, StageTimeout: Duration(10 * time.Minute)},
+		Rollout: Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true, Adopt: AdoptNow},
+			StageTimeout: Duration(10 * time.Minute)},
 		Failover: &Failover{After: Duration(5 * time.Minute), Settle: Duration(10 * time.Minute)},
 	}
 }

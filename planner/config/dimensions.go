@@ -8,14 +8,15 @@ import (
 	"ballast/planner/plan"
 )
 
-// Dimensions are the loads of a cluster, by name: Work is the one that is levelled, which is there named or not, and Memory bounds it.
+// Dimensions are the loads of a cluster, by name: Work is the one that is levelled, which is there named or not, and
+// Memory bounds it.
 type Dimensions struct {
 	Work   *Work   `json:"work,omitempty"`
 	Memory *Memory `json:"memory,omitempty"`
 }
 
-// Work is the load that Index makes of the metrics. It has no setting of its own: pNorm says what it is made of, partition.capacity
-// what a replica may carry.
+// Work is the load that Index makes of the metrics. It has no setting of its own: pNorm says what it is made of,
+// partition.capacity what a replica may carry.
 type Work struct{}
 
 // Mend says where a setting of work stands.
@@ -29,9 +30,9 @@ func (*Work) Mend(field string) string {
 	return "is not a field: work has no setting: index.pNorm says what it is made of, and partition.capacity what a replica may carry; write work: {}"
 }
 
-// Memory bounds what the clusters of a replica take of its memory together. A cluster takes the sum of its metrics, each times its
-// weight. Nil Weights are learned of what the pods have in use, Base with them. A nil Capacity is LimitShare of the pods' memory
-// limit. Base is what a replica takes without any cluster.
+// Memory bounds what the clusters of a replica take of its memory together. A cluster takes the sum of its metrics,
+// each times its weight. Nil Weights are learned of what the pods have in use, Base with them. A nil Capacity is
+// LimitShare of the pods' memory limit. Base is what a replica takes without any cluster.
 type Memory struct {
 	Weights    map[string]Bytes `json:"weights" null:"default"`
 	Base       Bytes            `json:"base"`

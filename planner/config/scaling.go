@@ -4,8 +4,8 @@ import (
 	"ballast/planner/size/weights"
 )
 
-// Scaling is when, and by how many at least, replicas come or go. A nil StabilizationWindow is none, but for replicas that go where
-// size.weights say how many there are: see changerules.OfCount.
+// Scaling is when, and by how many at least, replicas come or go. A nil StabilizationWindow is none, but for replicas
+// that go where size.weights say how many there are: see changerules.OfCount.
 type Scaling struct {
 	Timing
 	StabilizationWindow *Duration  `json:"stabilizationWindow,omitempty" null:"default"` // the least change that was wanted within it counts
@@ -19,8 +19,8 @@ type CountStep struct {
 	Percentage Percent `json:"percentage,omitempty"`
 }
 
-// WeightInterval is a range of the fleet's load in which Weight percent of the growth makes replicas larger, and the rest makes
-// more of them. An empty To is without end.
+// WeightInterval is a range of the fleet's load in which Weight percent of the growth makes replicas larger, and the
+// rest makes more of them. An empty To is without end.
 type WeightInterval struct {
 	From   Decimal `json:"from"`
 	To     Decimal `json:"to,omitempty"`

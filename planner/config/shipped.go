@@ -8,9 +8,10 @@ const MostPriority = 1_000_000
 // ShippedPolicy is the name of the policy that size.defaults switches on.
 const ShippedPolicy = "shipped"
 
-// shipped is what holds where an operator only says size.defaults: true: the memory that each replica's pod has in use and a quarter
-// more, in steps, that of the last day at least. It has no coefficient of Argo CD's: nobody has published one to trust. Every rule
-// of people's of the same list, resource and name takes its place, since nothing has a lower priority.
+// shipped is what holds where an operator only says size.defaults: true: the memory that each replica's pod has in use
+// and a quarter more, in steps, that of the last day at least. It has no coefficient of Argo CD's: nobody has published
+// one to trust. Every rule of people's of the same list, resource and name takes its place, since nothing has a lower
+// priority.
 func shipped() SizePolicy {
 	return SizePolicy{Name: ShippedPolicy, Priority: -MostPriority, Rules: []SizeRule{{
 		List: Requests, Resource: size.Memory, Slope: "1.25", Input: InputMemoryInUse, Min: "256Mi",

@@ -34,14 +34,16 @@ type Headroom struct {
 	Percentage Percent  `json:"percentage,omitempty"`
 }
 
-// SizeCap is the most that one replica may request: what a node can give it. Of what is not written here, FromNodes reads it.
+// SizeCap is the most that one replica may request: what a node can give it. Of what is not written here, FromNodes
+// reads it.
 type SizeCap struct {
 	CPU       Quantity   `json:"cpu,omitempty"`
 	Memory    Quantity   `json:"memory,omitempty"`
 	FromNodes *FromNodes `json:"fromNodes,omitempty" null:"default"`
 }
 
-// FromNodes is the allocatable of the largest node that the pods may run on, without a reserve for what else runs there.
+// FromNodes is the allocatable of the largest node that the pods may run on, without a reserve for what else runs
+// there.
 type FromNodes struct {
 	Reserve Percent `json:"reserve"`
 }
@@ -102,7 +104,8 @@ type Quantize struct {
 	MaxStep   Quantity `json:"maxStep,omitempty"`
 }
 
-// Smooth takes a percentile of the input's last samples, and leaves a size alone that lies between those of Low and High.
+// Smooth takes a percentile of the input's last samples, and leaves a size alone that lies between those of Low and
+// High.
 type Smooth struct {
 	Target  Percent `json:"target,omitempty"`
 	Low     Percent `json:"low,omitempty"`

@@ -8,9 +8,9 @@ import (
 	"ballast/planner/size"
 )
 
-// The inputs that are neither metrics of clusters nor made of them: what all nodes of the cluster that ballast runs in can give pods, in
-// cores and bytes, and how many there are; what a VerticalPodAutoscaler of the workload recommends, in cores and bytes; and how
-// many replicas a HorizontalPodAutoscaler of the workload wants.
+// The inputs that are neither metrics of clusters nor made of them: what all nodes of the cluster that ballast runs in
+// can give pods, in cores and bytes, and how many there are; what a VerticalPodAutoscaler of the workload recommends,
+// in cores and bytes; and how many replicas a HorizontalPodAutoscaler of the workload wants.
 const (
 	InputCores  = "cores"
 	InputMemory = "memory"
@@ -63,7 +63,8 @@ func BoundOf(input string) (bound, resource string) {
 
 // KnownInputs says which inputs there are beside those metrics.
 func KnownInputs(metrics []string) []string {
-	known := slices.Concat([]string{InputClusters, InputLoad, InputReplicas}, slices.Collect(maps.Keys(surroundings())), metrics)
+	known := slices.Concat([]string{InputClusters, InputLoad, InputReplicas}, slices.Collect(maps.Keys(surroundings())),
+		metrics)
 	slices.SortFunc(known, strings.Compare)
 	return slices.Compact(known)
 }

@@ -37,7 +37,8 @@ func (s Size) PolicyOf(r size.Rule) string {
 
 // Rule is one as it is evaluated. All are the controller's: one for another container is refused.
 func (s Size) Rule(r SizeRule) size.Rule {
-	rule := size.Rule{Name: r.Name, List: size.List(r.List), Resource: r.Resource, Base: r.Base.Parsed(), Slope: r.Slope.Parsed(),
+	rule := size.Rule{Name: r.Name, List: size.List(r.List), Resource: r.Resource, Base: r.Base.Parsed(),
+		Slope: r.Slope.Parsed(),
 		Input: r.Input, Scope: size.Scope(r.Scope), Per: r.Per.Parsed(), Min: r.Min.optional(), Max: r.Max.optional(),
 		DelayUp: r.DelayScaleUp.delay(), DelayDown: r.DelayScaleDown.delay()}
 	for _, segment := range r.Segments {
@@ -51,10 +52,12 @@ func (s Size) Rule(r SizeRule) size.Rule {
 		rule.Scope = size.Replica
 	}
 	if q := r.Quantize; q != nil {
-		rule.Quantum = &size.Quantum{Base: q.Base.Parsed(), Step: q.Step.Parsed(), Ratio: q.StepRatio.Float(), MaxStep: q.MaxStep.Parsed()}
+		rule.Quantum = &size.Quantum{Base: q.Base.Parsed(), Step: q.Step.Parsed(), Ratio: q.StepRatio.Float(),
+			MaxStep: q.MaxStep.Parsed()}
 	}
 	if m := r.Smooth; m != nil {
-		rule.Smoothing = &size.Smoothing{Target: 10 * int(m.Target), Low: 10 * int(m.Low), High: 10 * int(m.High), Samples: m.Samples}
+		rule.Smoothing = &size.Smoothing{Target: 10 * int(m.Target), Low: 10 * int(m.Low), High: 10 * int(m.High),
+			Samples: m.Samples}
 	}
 	return rule
 }

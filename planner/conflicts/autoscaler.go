@@ -31,9 +31,9 @@ type Autoscaler struct {
 // thousands, and neither a cycle's time nor its memory may grow with them.
 const mostTold = 20
 
-// autoscalers finds those that scale the plan's workload, by kind and name, beside so many that are not in the list; none where
-// the replicas are theirs by configuration. An HPA that a ScaledObject made is its own finding only where that ScaledObject is not
-// in the list.
+// autoscalers finds those that scale the plan's workload, by kind and name, beside so many that are not in the list;
+// none where the replicas are theirs by configuration. An HPA that a ScaledObject made is its own finding only where
+// that ScaledObject is not in the list.
 func autoscalers(p plan.Plan, list []Autoscaler, unlisted int) []Finding {
 	if p.FreeReplicas {
 		return nil

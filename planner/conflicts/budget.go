@@ -56,7 +56,8 @@ func listed(budgets []policyv1.PodDisruptionBudget) string {
 	return strings.Join(names, ", ")
 }
 
-// selecting are the budgets over the workload's pods, without what is not looked at afterwards: each may be as large as etcd takes it.
+// selecting are the budgets over the workload's pods, without what is not looked at afterwards: each may be as large as
+// etcd takes it.
 func selecting(namespace string, pods Pods, budgets []policyv1.PodDisruptionBudget) (ours []policyv1.PodDisruptionBudget) {
 	for i := range budgets {
 		b := &budgets[i]
@@ -64,8 +65,10 @@ func selecting(namespace string, pods Pods, budgets []policyv1.PodDisruptionBudg
 		if b.Namespace != namespace || err != nil || !selector.Matches(labels.Set(pods.Labels)) {
 			continue
 		}
-		ours = append(ours, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name},
-			Spec:   policyv1.PodDisruptionBudgetSpec{MinAvailable: b.Spec.MinAvailable, MaxUnavailable: b.Spec.MaxUnavailable},
+		ours = append(ours, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace,
+			Name: b.Name},
+			Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: b.Spec.MinAvailable,
+				MaxUnavailable: b.Spec.MaxUnavailable},
 			Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: b.Status.ExpectedPods}})
 	}
 	return ours

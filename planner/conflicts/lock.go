@@ -98,7 +98,8 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	refusal := ""
 	if owner, foreign := Judge(lease, l.o.Self, l.o.Grace, now); foreign {
 		refusal = owner.Refusal(l.o.Self, l.o.Lease, now)
-		// The election goes by when it saw a record change, and so never takes one for expired that is renewed at each look.
+		// The election goes by when it saw a record change, and so never takes one for expired that is renewed at each
+		// look.
 		record.HolderIdentity = cmp.Or(owner.Identity, "reserved for "+owner.Plan)
 		record.LeaseDurationSeconds = int(defaultLease / time.Second)
 		record.RenewTime = metav1.NewTime(now)
@@ -143,9 +144,11 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if _, foreign := Judge(l.lease, l.o.Self, l.o.Grace, l.o.Now()); foreign {
 		return fmt.Errorf("taking Lease %q: %w", l.o.Lease, ErrForeign)
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.lease.Namespace, Name: l.lease.Name, UID: l.lease.UID, ResourceVersion: l.lease.ResourceVersion}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.lease.Namespace, Name: l.lease.Name,
+		UID: l.lease.UID, ResourceVersion: l.lease.ResourceVersion}}
 	if noted := l.lease; noted.Size() < mostLease {
-		lease.Labels, lease.Annotations, lease.OwnerReferences = maps.Clone(noted.Labels), maps.Clone(noted.Annotations), noted.OwnerReferences
+		lease.Labels, lease.Annotations, lease.OwnerReferences = maps.Clone(noted.Labels),
+			maps.Clone(noted.Annotations), noted.OwnerReferences
 	}
 	if patchable.FewManagers(l.lease.ManagedFields) != nil {
 		lease.ManagedFields = []metav1.ManagedFieldsEntry{{}} // by which the API server forgets them all

@@ -33,8 +33,8 @@ func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) 
 	return append(found, l.denied...), errors.Join(l.errs...)
 }
 
-// budgets are the PodDisruptionBudgets that keep the pods from being drained. They are judged together once all are read: two over the
-// same pods are as bad as one that spares none.
+// budgets are the PodDisruptionBudgets that keep the pods from being drained. They are judged together once all are
+// read: two over the same pods are as bad as one that spares none.
 func (l *look) budgets(p plan.Plan) []Finding {
 	var pods *Pods
 	var ours []policyv1.PodDisruptionBudget
@@ -144,7 +144,8 @@ const (
 )
 
 func (l *look) scaledObjects(t plan.Target) {
-	list := paged.NewList[scaledObject](schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"})
+	list := paged.NewList[scaledObject](schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1",
+		Kind: "ScaledObject"})
 	l.list(list, "scaledobjects.keda.sh", func() {
 		for _, o := range list.Kept {
 			l.keep(o.autoscaler(), t)
@@ -173,8 +174,9 @@ type scaleTarget struct {
 
 func (o scaledObject) autoscaler() Autoscaler {
 	ref := o.Spec.ScaleTargetRef.Or(scaleTarget{})
-	a := Autoscaler{Kind: ScaledObject, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, TargetKind: cmp.Or(ref.Kind.Or(""), kedaTargetKind),
-		Min: o.Spec.MinReplicaCount.Or(0), Max: o.Spec.MaxReplicaCount.Or(kedaMaxReplicas)}
+	a := Autoscaler{Kind: ScaledObject, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name,
+		TargetKind: cmp.Or(ref.Kind.Or(""), kedaTargetKind),
+		Min:        o.Spec.MinReplicaCount.Or(0), Max: o.Spec.MaxReplicaCount.Or(kedaMaxReplicas)}
 	if isApps(ref.APIVersion.Or("")) {
 		a.TargetName = ref.Name.Or("")
 	}

@@ -30,8 +30,8 @@ const defaultLease = 15 * time.Second
 const maxLease = 5 * time.Minute
 
 // Bounded is a Lease as far as it can be true, of which this version was seen first at that time: nobody renewed it
-// or took it later than that, or for longer than maxLease. Whoever may write Leases would have a target nobody's for years
-// otherwise.
+// or took it later than that, or for longer than maxLease. Whoever may write Leases would have a target nobody's for
+// years otherwise.
 func Bounded(lease *coordinationv1.Lease, seen time.Time) *coordinationv1.Lease {
 	if lease == nil {
 		return nil
@@ -95,9 +95,11 @@ func Judge(lease *coordinationv1.Lease, self Owner, grace time.Duration, now tim
 // Refusal says to people who owns the target, and what they can do. Whoever may write Leases can forge all of it, the
 // holder and its time too, so that only the deletion of the Lease ends every claim.
 func (o Owner) Refusal(self Owner, lease types.NamespacedName, now time.Time) string {
-	who := fmt.Sprintf("%q, which plans in ConfigMap %q as %q", cmp.Or(o.Identity, "an instance"), o.Plan, o.PlannerUser)
+	who := fmt.Sprintf("%q, which plans in ConfigMap %q as %q", cmp.Or(o.Identity, "an instance"), o.Plan,
+		o.PlannerUser)
 	mend := fmt.Sprintf("this instance would plan in %q as %q, so it stands by and writes nothing; take one of the two out, or give this one another target", self.Plan, self.PlannerUser)
-	end := fmt.Sprintf("by deleting the Lease, which a planner makes anew: kubectl -n %s delete lease %s", lease.Namespace, lease.Name)
+	end := fmt.Sprintf("by deleting the Lease, which a planner makes anew: kubectl -n %s delete lease %s",
+		lease.Namespace, lease.Name)
 	if o.Identity != "" && now.Before(o.Expires) {
 		return fmt.Sprintf("Lease %q is held by %s, since %s: %s. If no such planner runs, end its claim %s",
 			lease, who, o.Since.UTC().Format(time.RFC3339), mend, end)

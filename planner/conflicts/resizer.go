@@ -62,12 +62,14 @@ func (l *look) resizers(p plan.Plan) (found []Finding) {
 	return found
 }
 
-// operator is the Argo CD operator's resource that the workload belongs to: it writes the number of replicas and the pod template, too.
+// operator is the Argo CD operator's resource that the workload belongs to: it writes the number of replicas and the
+// pod template, too.
 func (l *look) operator(p plan.Plan) []Finding {
 	if p.Resources == nil && p.FreeReplicas {
 		return nil
 	}
-	workload := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: p.Target.Kind}}
+	workload := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(),
+		Kind: p.Target.Kind}}
 	switch err := l.r.Get(l.ctx, client.ObjectKey{Namespace: p.Target.Namespace, Name: p.Target.Name}, workload); {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // a cycle says so
 		return nil
@@ -78,7 +80,8 @@ func (l *look) operator(p plan.Plan) []Finding {
 	return Operated(p, workload.OwnerReferences)
 }
 
-// Operated finds the operator's resource among the owners of a workload whose number of replicas or whose template ballast holds.
+// Operated finds the operator's resource among the owners of a workload whose number of replicas or whose template
+// ballast holds.
 func Operated(p plan.Plan, owners []metav1.OwnerReference) (found []Finding) {
 	for _, o := range owners {
 		if o.Kind != "ArgoCD" {
@@ -96,7 +99,8 @@ func Operated(p plan.Plan, owners []metav1.OwnerReference) (found []Finding) {
 		}
 		found = append(found, Finding{Kind: Resized, Subject: subject, Message: fmt.Sprintf(
 			"%s writes the resources of %s %s, too, and ballast holds them: leave them out of its spec.controller.resources, "+
-				"or set size.apply: inPlace, which leaves the pod template alone", subject, p.Target.Kind, p.Target.Name)})
+				"or set size.apply: inPlace, which leaves the pod template alone", subject, p.Target.Kind,
+			p.Target.Name)})
 	}
 	return found
 }

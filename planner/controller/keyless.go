@@ -32,8 +32,8 @@ const broughtBack = "brought the replicas back that rollout.x0y had stopped: the
 // isBack is its reason once the workload has replicas: if people stop it after that, it is their doing.
 const isBack = broughtBack + "; it has replicas again"
 
-// keyless is what a leader does about the plan's key: it makes one anew where the old one vouches for nothing, and without one it brings
-// back a fleet that was stopped, and does nothing else.
+// keyless is what a leader does about the plan's key: it makes one anew where the old one vouches for nothing, and
+// without one it brings back a fleet that was stopped, and does nothing else.
 type keyless struct {
 	*wiring.Options
 	looker    *gather.Looker
@@ -98,7 +98,8 @@ func (k *keyless) bringBack(ctx context.Context) error {
 	next, stopped := belief.BringBack(*claimed.Plan, in)
 	if stopped {
 		next.Target = standing.TargetOf(in.Workload)
-		written, err := k.Store.WritePlan(ctx, base, next, 0, configmap.Meta{DecidedAt: in.Now, DecidedBy: k.Identity, Reason: broughtBack})
+		written, err := k.Store.WritePlan(ctx, base, next, 0,
+			configmap.Meta{DecidedAt: in.Now, DecidedBy: k.Identity, Reason: broughtBack})
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
 		}
@@ -125,10 +126,10 @@ func (k *keyless) bringBack(ctx context.Context) error {
 	return nil
 }
 
-// goesBackUnwritten has a fleet that rollout.x0y stopped come back where no plan can say so: somebody deleted the plan ConfigMap
-// meanwhile, and the API server refuses to have it made anew (a quota of ConfigMaps), or refuses each write of it until the stop has
-// lapsed, from when on the webhook lets the replicas come back. The plan that says so is this leader's alone; the next one comes to the
-// same by its history.
+// goesBackUnwritten has a fleet that rollout.x0y stopped come back where no plan can say so: somebody deleted the plan
+// ConfigMap meanwhile, and the API server refuses to have it made anew (a quota of ConfigMaps), or refuses each write
+// of it until the stop has lapsed, from when on the webhook lets the replicas come back. The plan that says so is this
+// leader's alone; the next one comes to the same by its history.
 func (k *keyless) goesBackUnwritten(in input.Inputs, base store.Snapshot, failed error) {
 	stands := cmp.Or(k.plan.Newest().Plan, k.archive.Newest())
 	why, denied := apply.Refusal(failed)

@@ -68,7 +68,8 @@ func NewLoop(options wiring.Options) *Loop {
 	l.repairs = repair.New(o, l.looker, l.plan, &l.onSecrets, l.drifted, l.panics.caught)
 	l.archive = &archive.Archive{Options: o, Known: l.plan}
 	l.asks, l.status, l.health = &gather.Asker{Options: o}, &publisher{Options: o}, &health{Options: o}
-	l.keyless = &keyless{Options: o, looker: l.looker, plan: l.plan, repairs: l.repairs, archive: l.archive, drifted: l.drifted}
+	l.keyless = &keyless{Options: o, looker: l.looker, plan: l.plan, repairs: l.repairs, archive: l.archive,
+		drifted: l.drifted}
 	l.writes = &writer{Options: o, plan: l.plan, archive: l.archive, keyless: l.keyless, changed: l.changed}
 	return l
 }
@@ -211,7 +212,8 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.Metrics.PhaseTime.WithLabelValues("store").Observe(l.Clock.Since(storing).Seconds())
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {
-		// What was decided was not written, or only the answer was lost: the vote stands as it was, and nothing moved, until that plan is seen.
+		// What was decided was not written, or only the answer was lost: the vote stands as it was, and nothing moved,
+		// until that plan is seen.
 		l.memory = l.memory.Unwritten(in.Memory, archive.Undated(out.Next))
 		l.repairs.AddHealed(in.Healed)
 		return result, err
@@ -244,7 +246,8 @@ func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
 // gather is the I/O before a decision.
 func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs, store.Snapshot, error) {
 	started := l.Clock.Now()
-	in := input.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
+	in := input.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser,
+		Memory: l.memory}
 	before := l.Store.KeySecret()
 	if err := l.archive.Unseal(ctx); err != nil { // before the plan is read, which is judged by it
 		in.Keyless = err.Error()

@@ -34,7 +34,8 @@ func (p *publisher) publishFailure(ctx context.Context, failure error) {
 	p.sayStatus(ctx, status.Failed(before, failure, p.Identity, p.Clock.Now().UTC().Truncate(time.Second)))
 }
 
-// lastStatus is what was said last. Of the leader before this one it is since when its conditions hold: they last longer than leaders.
+// lastStatus is what was said last. Of the leader before this one it is since when its conditions hold: they last
+// longer than leaders.
 func (p *publisher) lastStatus(ctx context.Context) status.Status {
 	if p.read {
 		return p.status

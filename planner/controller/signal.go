@@ -67,7 +67,8 @@ func await(ctx context.Context, c clock.Clock, changes signal, interval time.Dur
 	}
 }
 
-// What Run does in its own time, for whoever lets time pass otherwise, as a simulation does: Once, Pause, Repair and Woken.
+// What Run does in its own time, for whoever lets time pass otherwise, as a simulation does: Once, Pause, Repair and
+// Woken.
 
 // Once runs one cycle. Whatever it was given, the process goes on: a cycle that panics has failed, the plan in force
 // stays, and the next one reads everything anew. Run's goroutine alone calls it, or nobody runs Run.

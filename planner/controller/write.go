@@ -69,7 +69,8 @@ func (w *writer) write(ctx context.Context, in input.Inputs, out cycle.Outcome, 
 		return "quiet", written, nil // it enforces the same, so the store left it alone
 	}
 	w.Metrics.Writes.WithLabelValues("plan", "written").Inc()
-	w.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters", len(p.Clusters), "reason", out.Reason)
+	w.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters",
+		len(p.Clusters), "reason", out.Reason)
 	events := []telemetry.Event{telemetry.PlanWritten(*p, out.Reason)}
 	if base.Restores() {
 		events = append(events, telemetry.WordsPutBack(w.Store.Plan))
@@ -89,11 +90,12 @@ func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
 	if l.plan.SwitchedOff(in.BreakGlass) {
 		l.TellSwitchedOff(ctx, in.Workload)
 	}
-	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
+	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems),
+		"rollout", out.Progress.Outcome)
 }
 
-// read reads the plan ConfigMap. What people wrote there is kept in the history, and where somebody deleted it that counts
-// as if it stood there still, until it is made anew with it.
+// read reads the plan ConfigMap. What people wrote there is kept in the history, and where somebody deleted it that
+// counts as if it stood there still, until it is made anew with it.
 func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
 	last := l.plan.LastHeard()
 	s, err := l.Store.Read(ctx)

@@ -17,8 +17,8 @@ type Alternative struct {
 	Moves     int     `json:"moves"`
 }
 
-// Alternatives are, by the loads of one cycle, the fleet as it is, the candidate, what lpt would deal, and where Argo CD's own
-// algorithms put clusters over as many replicas as there are. None where there is no candidate.
+// Alternatives are, by the loads of one cycle, the fleet as it is, the candidate, what lpt would deal, and where Argo
+// CD's own algorithms put clusters over as many replicas as there are. None where there is no candidate.
 func Alternatives(in input.Inputs, out outcome.Outcome) []Alternative {
 	if out.Candidate == nil || out.Loads == nil {
 		return nil
@@ -40,7 +40,8 @@ func Alternatives(in input.Inputs, out outcome.Outcome) []Alternative {
 }
 
 func alternativeOf(name string, c outcome.Candidate) Alternative {
-	return Alternative{Name: name, Replicas: len(c.Replicas), Imbalance: outcome.Imbalance(c.Replicas), Moves: len(c.Moves)}
+	return Alternative{Name: name, Replicas: len(c.Replicas), Imbalance: outcome.Imbalance(c.Replicas),
+		Moves: len(c.Moves)}
 }
 
 // by is where an algorithm of Argo CD's puts clusters whose Secrets name no replica.
@@ -62,7 +63,8 @@ func by(o outcome.Outcome, algorithm sharding.Algorithm, apps map[string]int) Al
 	return a
 }
 
-// applications is the number of Applications by server, as far as the pods say: consistent-hashing bounds each replica's.
+// applications is the number of Applications by server, as far as the pods say: consistent-hashing bounds each
+// replica's.
 func applications(in input.Inputs, fleet discover.Fleet) map[string]int {
 	apps := map[string]int{}
 	for _, c := range fleet.Clusters {

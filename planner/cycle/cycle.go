@@ -72,8 +72,8 @@ func (c *cycle) run() outcome.Outcome {
 	return c.Out
 }
 
-// untilNow takes what lies in the future as now: the clock was ahead, once. A stage under way began now, then, which differs from
-// the plan that was read and is to be written: its deadline would pass for nobody else.
+// untilNow takes what lies in the future as now: the clock was ahead, once. A stage under way began now, then, which
+// differs from the plan that was read and is to be written: its deadline would pass for nobody else.
 func untilNow(in input.Inputs) input.Inputs {
 	in.Memory = in.Memory.Until(in.Now)
 	if p := in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(in.Now) {
@@ -107,7 +107,8 @@ func (c *cycle) plan() {
 	c.finish(a)
 }
 
-// cycle is one of them, in the order of its phases. Each phase is a type or a function that has the draft and what it needs beside it.
+// cycle is one of them, in the order of its phases. Each phase is a type or a function that has the draft and what it
+// needs beside it.
 type cycle struct {
 	*outcome.Draft
 	watch     *safety.Breaker
@@ -172,7 +173,8 @@ type pinning struct{ *outcome.Draft }
 // pinProblems says which pins do not hold, and why: a pin is a person's word, and is never dropped in silence.
 func (w pinning) pinProblems(g *ground.Ground) {
 	for _, p := range w.In.PinProblems[:min(len(w.In.PinProblems), mostPinProblems)] {
-		w.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: p.Name, Kind: "PinRefused", Message: "data.pins: " + p.Error()})
+		w.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: p.Name, Kind: "PinRefused",
+			Message: "data.pins: " + p.Error()})
 	}
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(w.Out.Pins)) {
@@ -181,14 +183,16 @@ func (w pinning) pinProblems(g *ground.Ground) {
 			continue
 		}
 		if kind, why := w.pinWaits(g, w.Out.Pins[name]); why != "" {
-			w.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: name, Kind: kind, Message: fmt.Sprintf("%q is pinned to replica %d, and %s", name, w.Out.Pins[name], why)})
+			w.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: name, Kind: kind,
+				Message: fmt.Sprintf("%q is pinned to replica %d, and %s", name, w.Out.Pins[name], why)})
 		}
 	}
 	for i, name := range unknown[:min(len(unknown), mostPinProblems)] {
 		w.Tell(w.pinUnknown(name, i < mostPinHints))
 	}
 	if more := len(unknown) - mostPinProblems; more > 0 {
-		w.Tell(problem.Problem{Phase: problem.PhasePartition, Kind: "PinUnknown", Message: fmt.Sprintf("%d more pins name no cluster Secret", more)})
+		w.Tell(problem.Problem{Phase: problem.PhasePartition, Kind: "PinUnknown",
+			Message: fmt.Sprintf("%d more pins name no cluster Secret", more)})
 	}
 }
 
@@ -209,7 +213,8 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 	there := fmt.Sprintf("there are %d: it waits ", g.Next.Replicas)
 	switch {
 	case replica >= g.Next.MaxReplicas:
-		return "PinRefused", fmt.Sprintf("maxReplicas is %d: pin it lower, or raise partition.maxReplicas", g.Next.MaxReplicas)
+		return "PinRefused", fmt.Sprintf("maxReplicas is %d: pin it lower, or raise partition.maxReplicas",
+			g.Next.MaxReplicas)
 	case replica < g.Next.Replicas:
 		return "", ""
 	case g.Next.Mode != plan.Enforce:
@@ -250,7 +255,8 @@ func (c *cycle) finish(a *adopt.Adoption) {
 	ledger.Ledger{Draft: c.Draft}.CountStage(c.Out.Next, a.Beside)
 	if c.In.InForce == nil && c.In.Last == nil {
 		c.Out.Decided = true
-		c.Note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.Out.Next.Clusters), c.Out.Next.Replicas))
+		c.Note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.Out.Next.Clusters),
+			c.Out.Next.Replicas))
 	}
 	if c.Provisional != "" {
 		c.Note(c.Provisional)

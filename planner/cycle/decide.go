@@ -54,7 +54,8 @@ func (c advancing) goesOn(p plan.Plan) bool {
 		return !c.In.BreakGlass
 	}
 	c.turnsBack = glassOpened
-	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"})
+	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "GlassWaits",
+		Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"})
 	return true
 }
 
@@ -64,16 +65,18 @@ func (c starting) checkEnforcement(g *ground.Ground) {
 	if c.In.Enforcement == nil || *c.In.Enforcement || !g.Next.Mode.Enforced() {
 		return
 	}
-	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "EnforcementDown", Message: "the webhook does not hold the plan: " + strings.Join(c.In.Unheld, "; ") +
-		"; nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast." + c.In.Config.Target.Namespace})
+	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "EnforcementDown",
+		Message: "the webhook does not hold the plan: " + strings.Join(c.In.Unheld, "; ") +
+			"; nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast." + c.In.Config.Target.Namespace})
 }
 
 // starting begins a rollout.
 type starting struct{ *cycle }
 
-// begin starts a rollout to what is proposed first. What is refused leaves everything after it free to begin but what was
-// elected, which might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing meanwhile, and
-// leaves that free, too. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
+// begin starts a rollout to what is proposed first. What is refused leaves everything after it free to begin but what
+// was elected, which might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing
+// meanwhile, and leaves that free, too. A rollback that is done is the last thing that a cycle does: what was elected
+// beforehand must not undo it.
 func (c starting) begin(s *snapshot.Snapshot) {
 	left := gate.Everything // what may still be proposed
 	for _, p := range proposal.All() {
@@ -149,7 +152,8 @@ func (c starting) begins(s *snapshot.Snapshot, p *proposal.Proposed) bool {
 		c.votes.Stands()
 		return false
 	}
-	c.Out.Decided, c.Out.Memory.Changes.Why, c.Out.Memory.Changes.BySecret = true, problem.Text(p.Why), p.BySecret || p.Follows
+	c.Out.Decided, c.Out.Memory.Changes.Why, c.Out.Memory.Changes.BySecret = true, problem.Text(p.Why), p.BySecret ||
+		p.Follows
 	c.Note(p.Why)
 	if p.Cause == change.Failover {
 		c.Out.Memory.Changes.Failover = *p.Last
@@ -181,7 +185,8 @@ func (c starting) waits(p *proposal.Proposed, kind, waits string) {
 		c.Out.Candidate.Verdict = waits
 		return
 	}
-	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: string(p.Cause), Kind: kind, Message: p.Why + ": " + waits})
+	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: string(p.Cause), Kind: kind, Message: p.Why + ": " +
+		waits})
 }
 
 // advancing goes on with the one under way.
@@ -197,7 +202,8 @@ func (c advancing) failed(r plan.Rollout, why string) {
 		return
 	}
 	if r.From != r.To() {
-		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas, r.From.ControllerReplicas, r.ControllerReplicas)
+		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas,
+			r.From.ControllerReplicas, r.ControllerReplicas)
 	}
 	var trip *harm.Trip
 	if m.Failures, trip = m.Failures.Add(c.In.Now, cmp.Or(m.Cause, change.Balance), what, why); safety.Worse(trip, m.Trip) {
@@ -205,8 +211,8 @@ func (c advancing) failed(r plan.Rollout, why string) {
 	}
 }
 
-// reason is the decision's for as long as its rollout goes on, and where that does not come about, why, too: people ask why
-// a plan is as it is, and the stage stands beside it.
+// reason is the decision's for as long as its rollout goes on, and where that does not come about, why, too: people ask
+// why a plan is as it is, and the stage stands beside it.
 func (c advancing) reason(p rollout.Progress) string {
 	why := c.Out.Memory.Changes.Why
 	switch {

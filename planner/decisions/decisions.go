@@ -78,7 +78,8 @@ func sameResources(a, b *plan.Resources) bool {
 func (c Change) Words() []string {
 	var words []string
 	if c.Mode != nil {
-		words = append(words, fmt.Sprintf("mode %s → %s", cmp.Or(c.Mode.From, plan.Observe), cmp.Or(c.Mode.To, plan.Observe)))
+		words = append(words, fmt.Sprintf("mode %s → %s", cmp.Or(c.Mode.From, plan.Observe),
+			cmp.Or(c.Mode.To, plan.Observe)))
 	}
 	if c.Replicas != nil {
 		words = append(words, fmt.Sprintf("%d → %s", c.Replicas.From, plural.Of(c.Replicas.To, "replica")))

@@ -57,7 +57,8 @@ func (a *Result) nudges(v *plan.View, seen observed.State) {
 			continue
 		}
 		if since, due := due(seen, v.Plan.Rollout, s.Name, replica, why); due {
-			a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica, Since: since})
+			a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica,
+				Since: since})
 		}
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"ballast/planner/plan/podspec"
 )
 
-// PatchPod gives the controller's container of a running pod its size, in place: nothing restarts. Size is what differs,
-// Was what stands of it, for display. UID is of the pod that was looked at: another one of its name is not sized.
+// PatchPod gives the controller's container of a running pod its size, in place: nothing restarts. Size is what
+// differs, Was what stands of it, for display. UID is of the pod that was looked at: another one of its name is not
+// sized.
 type PatchPod struct {
 	Pod     string         `json:"pod"`
 	UID     string         `json:"uid,omitempty"`
@@ -135,13 +136,14 @@ func (a *Result) pods(p plan.Plan, seen observed.State, o Options) {
 			a.Held = append(a.Held, l)
 		}
 		if len(pairs(now)) > 0 {
-			a.Steps = append(a.Steps, PatchPod{Pod: pod.Name, UID: pod.UID, Replica: pod.Replica, Size: now, Was: standing(pod.Size.Asks.Controller, now), Why: Sized})
+			a.Steps = append(a.Steps, PatchPod{Pod: pod.Name, UID: pod.UID, Replica: pod.Replica, Size: now,
+				Was: standing(pod.Size.Asks.Controller, now), Why: Sized})
 		}
 	}
 }
 
-// split is what of a size a running pod can be given now, and why it is left without the rest. One resource that waits for a
-// new pod keeps no other from changing.
+// split is what of a size a running pod can be given now, and why it is left without the rest. One resource that waits
+// for a new pod keeps no other from changing.
 func split(has observed.Size, lacks plan.Resources, o Options) (now plan.Resources, left []Held) {
 	if o.NoResize {
 		return plan.Resources{}, []Held{{Reason: HeldNoResize,
@@ -177,8 +179,8 @@ func LowersMemory(has, size plan.Resources) bool {
 	return err == nil && is.Cmp(was) < 0
 }
 
-// KeepingMemory is what of a size a pod can be given that keeps its memory limit: all but that, and where its request would
-// then make it another class of pod, no memory at all.
+// KeepingMemory is what of a size a pod can be given that keeps its memory limit: all but that, and where its request
+// would then make it another class of pod, no memory at all.
 func KeepingMemory(asks podspec.Size, size plan.Resources) plan.Resources {
 	kept := plan.Resources{Requests: size.Requests, Limits: but(size.Limits, "memory")}
 	if asks.Misfit(kept) != "" {

@@ -31,8 +31,8 @@ const (
 	Sized     Why = "Sized"     // the plan says otherwise how large the replica is
 )
 
-// PatchShard writes a Secret's data.shard. Was is for display: the number that stands, "-" (none) or "invalid". Follows says that another
-// Secret of its server leads: whoever pins one moves any number of them.
+// PatchShard writes a Secret's data.shard. Was is for display: the number that stands, "-" (none) or "invalid". Follows
+// says that another Secret of its server leads: whoever pins one moves any number of them.
 type PatchShard struct {
 	Secret  string `json:"secret"`
 	Shard   int    `json:"shard"`
@@ -112,8 +112,8 @@ const (
 	HeldUnsized      HeldReason = "Unsized"      // the replica that gets the cluster is to be larger first
 )
 
-// Held is a difference that Steps leaves alone for now. Secret and Pod are empty where the workload is held back; By then
-// names the Secret in the way. Of a pod, and of what waits for one, Words say why.
+// Held is a difference that Steps leaves alone for now. Secret and Pod are empty where the workload is held back; By
+// then names the Secret in the way. Of a pod, and of what waits for one, Words say why.
 type Held struct {
 	Secret string     `json:"secret,omitempty"`
 	Reason HeldReason `json:"reason"`

@@ -14,16 +14,17 @@ import (
 	"ballast/planner/plan"
 )
 
-// Result is what differs from the plan: what to write, the workload first, then the pods by replica and the Secrets by name, and what
-// is left alone, with the reason. A replica is to be large enough before it gets clusters.
+// Result is what differs from the plan: what to write, the workload first, then the pods by replica and the Secrets by
+// name, and what is left alone, with the reason. A replica is to be large enough before it gets clusters.
 type Result struct {
 	Steps []Step `json:"steps,omitempty"`
 	Held  []Held `json:"held,omitempty"`
 }
 
-// Options say what Between may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
-// woken; NoResize says that the API server cannot change the size of a running pod, KeepsLimits that it lowers no memory limit of
-// one, Refused has its words for each pod whose size it refuses, and Roomless names those of them whose node has less to give; Now tells a stop that has lasted too long from one that goes on.
+// Options say what Between may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner
+// be woken; NoResize says that the API server cannot change the size of a running pod, KeepsLimits that it lowers no
+// memory limit of one, Refused has its words for each pod whose size it refuses, and Roomless names those of them whose
+// node has less to give; Now tells a stop that has lasted too long from one that goes on.
 type Options struct {
 	BreakGlass bool
 	Nudge      bool
@@ -75,7 +76,8 @@ func (a *Result) secrets(v *plan.View, seen observed.State, growing map[int]stri
 		case growing[replica] != "" && waits(v.Plan, seen, s, reason):
 			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldUnsized, Shard: replica, Words: growing[replica]})
 		default:
-			stamps = append(stamps, PatchShard{Secret: s.Name, Shard: replica, Was: s.Display(), Why: whyStamp(v.Plan, s, reason), Follows: s.Follows})
+			stamps = append(stamps, PatchShard{Secret: s.Name, Shard: replica, Was: s.Display(),
+				Why: whyStamp(v.Plan, s, reason), Follows: s.Follows})
 		}
 	}
 	// Writes are limited: what somebody turns all the time must not come before what has no owner.
@@ -153,7 +155,8 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	if held == nil && v.Plan.Resources != nil {
 		step.Resources, above = fitting(templateResources(seen.Workload), *v.Plan.Resources)
 	}
-	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != "" || len(pairs(step.Resources)) > 0
+	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != "" ||
+		len(pairs(step.Resources)) > 0
 	if step.Replicas == nil && step.ControllerReplicas == nil && step.RestartedAt == "" {
 		step.Why = Sized
 	}
@@ -167,15 +170,18 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 		a.Held = append(a.Held, *held)
 	}
 	if len(above) > 0 {
-		a.Held = append(a.Held, Held{Reason: HeldMisfit, Words: fmt.Sprintf("its request of %s would be above its limit, of which the plan "+
-			"holds one: change the other in the pod template, or let the rules name both", strings.Join(above, " and "))})
+		a.Held = append(a.Held, Held{Reason: HeldMisfit,
+			Words: fmt.Sprintf("its request of %s would be above its limit, of which the plan "+
+				"holds one: change the other in the pod template, or let the rules name both",
+				strings.Join(above, " and "))})
 	}
 	if differs {
 		a.Steps = append(a.Steps, step)
 	}
 }
 
-// fitting is what of a size a pod template does not have and can have, and the resources that it cannot have as the plan holds them.
+// fitting is what of a size a pod template does not have and can have, and the resources that it cannot have as the
+// plan holds them.
 func fitting(has, size plan.Resources) (lacks plan.Resources, above []string) {
 	fits, above := has.Fitting(size)
 	return lacking(has, fits), above
@@ -205,7 +211,8 @@ func guarded(v *plan.View, seen observed.State, at time.Time) (plan.Count, *Held
 	if held == nil || want.Replicas == 0 {
 		return want, nil
 	}
-	larger := plan.Count{Replicas: max(want.Replicas, stands.Replicas), ControllerReplicas: max(want.ControllerReplicas, stands.ControllerReplicas)}
+	larger := plan.Count{Replicas: max(want.Replicas, stands.Replicas),
+		ControllerReplicas: max(want.ControllerReplicas, stands.ControllerReplicas)}
 	if larger.Reach(p.Target.Kind) < now {
 		return stands, held
 	}

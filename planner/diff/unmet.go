@@ -8,7 +8,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// PodState is what became of the size that the plan holds a pod at. The set is closed: these, and the HeldReasons of pods.
+// PodState is what became of the size that the plan holds a pod at. The set is closed: these, and the HeldReasons of
+// pods.
 type PodState string
 
 // The states of a pod that has not got its size.
@@ -21,8 +22,8 @@ const (
 	PodRefused    PodState = "Refused"    // the API server lets nobody of ballast change it
 )
 
-// Unmet is a pod that has not got the size that the plan holds it at. Short says that it has less; Since is the node's word. Left is
-// what of the size it is not even asked for while it runs, and Stands what it has of that.
+// Unmet is a pod that has not got the size that the plan holds it at. Short says that it has less; Since is the node's
+// word. Left is what of the size it is not even asked for while it runs, and Stands what it has of that.
 type Unmet struct {
 	Replica int            `json:"replica"`
 	Pod     string         `json:"pod"`
@@ -37,7 +38,8 @@ type Unmet struct {
 // NoRoom reports whether the pod is to grow and its node has no room for that.
 func (u Unmet) NoRoom() bool { return u.Short && (u.State == PodDeferred || u.State == PodInfeasible) }
 
-// Coming reports whether the pod is to grow and may yet do so while it runs. What only a new pod mends nobody waits for.
+// Coming reports whether the pod is to grow and may yet do so while it runs. What only a new pod mends nobody waits
+// for.
 func (u Unmet) Coming() bool {
 	asked := u.State == PodAsked || u.State == PodInProgress || u.State == PodFailed
 	return u.NoRoom() || u.Short && asked
@@ -52,7 +54,8 @@ func (u Unmet) String() string {
 	return said
 }
 
-// Unmets lists the pods that have not got the size that the plan holds them at, in their order. What a node rounds is none.
+// Unmets lists the pods that have not got the size that the plan holds them at, in their order. What a node rounds is
+// none.
 func Unmets(p plan.Plan, pods []observed.Pod, unmanaged bool, o Options) (all []Unmet) {
 	for _, pod := range pods {
 		size, held := p.SizeOf(pod.Replica)
@@ -67,7 +70,8 @@ func Unmets(p plan.Plan, pods []observed.Pod, unmanaged bool, o Options) (all []
 }
 
 func unmetOf(pod observed.Pod, size plan.Resources, unmanaged bool, o Options) (Unmet, bool) {
-	u := Unmet{Replica: pod.Replica, Pod: pod.Name, State: PodAsked, Words: pod.Size.Message, Since: pod.Size.Since, Short: short(*pod.Size, size)}
+	u := Unmet{Replica: pod.Replica, Pod: pod.Name, State: PodAsked, Words: pod.Size.Message, Since: pod.Size.Since,
+		Short: short(*pod.Size, size)}
 	lacks := lacking(pod.Size.Asks.Controller, size)
 	if len(pairs(lacks)) == 0 {
 		if pod.Size.Resize != "" {
@@ -95,7 +99,8 @@ func unmetOf(pod observed.Pod, size plan.Resources, unmanaged bool, o Options) (
 // tolerated is how much less cpu a node may tell than was asked for, in percent: it works it out of shares.
 const tolerated = 2
 
-// short reports whether a container has less than a size, by its node's account, and where that says nothing by what it asks for.
+// short reports whether a container has less than a size, by its node's account, and where that says nothing by what it
+// asks for.
 func short(has observed.Size, size plan.Resources) bool {
 	stands := has.Has
 	if len(stands.Requests)+len(stands.Limits) == 0 {
@@ -104,7 +109,8 @@ func short(has observed.Size, size plan.Resources) bool {
 	return less(stands.Requests, size.Requests, true) || less(stands.Limits, size.Limits, false)
 }
 
-// less reports whether one list has less than another; absent says that what is not there is 0, and otherwise it is no bound.
+// less reports whether one list has less than another; absent says that what is not there is 0, and otherwise it is no
+// bound.
 func less(has, want map[string]string, absent bool) bool {
 	for name, text := range want {
 		wanted, err := plan.ReadQuantity(text)

@@ -31,7 +31,8 @@ func (a *Result) wakes(v *plan.View, seen observed.State) {
 			continue
 		}
 		if since, sleeps := sleeper(seen, replica); sleeps {
-			a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica, Since: since})
+			a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica,
+				Since: since})
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package discover turns cluster Secrets into the fleet that is planned for. It is a function of values: package secrets
-// reads them.
+// Package discover turns cluster Secrets into the fleet that is planned for. It is a function of values: package
+// secrets reads them.
 package discover
 
 import (
@@ -72,8 +72,8 @@ func (c Cluster) Called() string {
 	return c.Shard.Name
 }
 
-// Together is what the cluster has in common with those that it stays together with, its server or the one that leads its
-// group; empty: it stays alone.
+// Together is what the cluster has in common with those that it stays together with, its server or the one that leads
+// its group; empty: it stays alone.
 func (c Cluster) Together() string {
 	if c.Alone {
 		return ""
@@ -102,7 +102,8 @@ type Fleet struct {
 	Problems []SecretProblem `json:"problems,omitempty"`
 }
 
-// Made is when each cluster's Secret was made: where there is room for some alone, nobody takes it from older ones by new ones.
+// Made is when each cluster's Secret was made: where there is room for some alone, nobody takes it from older ones by
+// new ones.
 func (f Fleet) Made() map[string]time.Time {
 	made := make(map[string]time.Time, len(f.Clusters))
 	for _, c := range f.Clusters {
@@ -220,9 +221,11 @@ func sharedNames(secrets []Secret) map[string][]string {
 func newCluster(s Secret) Cluster {
 	c := Cluster{
 		Shard: plan.Shard{
-			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
+			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name),
+			Server: plan.NormalizeServer(s.Server),
 		},
-		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, NoText: s.NoText, Created: s.Created, Labels: s.Labels,
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, NoText: s.NoText,
+		Created: s.Created, Labels: s.Labels,
 		Unread: s.Unread, Misled: s.Beside, Nameless: s.Cluster == "" || s.Namesake,
 	}
 	if s.Pin != invalidPin {
@@ -287,13 +290,14 @@ func Selector(s metav1.LabelSelector) (labels.Selector, error) {
 	return sel, nil
 }
 
-// twinsAfter is for how long Argo CD may go by a Secret that is gone, of a server that another one has: it deletes a server by its
-// text, slashes and all, and keeps it by the text without them. Hearing of the Secret that is left mends that, and any change of
-// the distribution after it; for the cluster that it runs in, which has none, only a restart does.
+// twinsAfter is for how long Argo CD may go by a Secret that is gone, of a server that another one has: it deletes a
+// server by its text, slashes and all, and keeps it by the text without them. Hearing of the Secret that is left mends
+// that, and any change of the distribution after it; for the cluster that it runs in, which has none, only a restart
+// does.
 const twinsAfter = time.Hour
 
-// twins marks what is left of servers that had several Secrets within twinsAfter as misled, and says which had, and when last. The
-// cluster that Argo CD runs in is one without a Secret, so that one is a second.
+// twins marks what is left of servers that had several Secrets within twinsAfter as misled, and says which had, and
+// when last. The cluster that Argo CD runs in is one without a Secret, so that one is a second.
 func (f Fleet) twins(before map[string]time.Time, now time.Time) map[string]time.Time {
 	all := map[string]time.Time{}
 	for key, at := range before {

@@ -11,15 +11,15 @@ const (
 	// shrinkFrom is the smallest fleet whose shrinking is judged by its share: of three clusters, losing two is a
 	// Tuesday. Losing all of any fleet is judged always.
 	shrinkFrom = 4
-	// AcceptAfter is how long a shrunken discovery must last until it is believed. A further loss is a new one to get used
-	// to, but whoever deletes one Secret every half an hour keeps nothing still for longer than twice of it.
+	// AcceptAfter is how long a shrunken discovery must last until it is believed. A further loss is a new one to get
+	// used to, but whoever deletes one Secret every half an hour keeps nothing still for longer than twice of it.
 	AcceptAfter = 30 * time.Minute
-	// KnownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again would
-	// keep the plan still by it, over and over.
+	// KnownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again
+	// would keep the plan still by it, over and over.
 	KnownAfter = time.Hour
 	// mostJoin is how many of those join the known ones within a day, in percent of them, and leastJoin that many at
-	// least: who makes hundreds must not lift by it what is a share of the known ones, the moves within a day and what is
-	// no loss. A day begins with the first that joins, so that two days' may join within one that lies across both.
+	// least: who makes hundreds must not lift by it what is a share of the known ones, the moves within a day and what
+	// is no loss. A day begins with the first that joins, so that two days' may join within one that lies across both.
 	mostJoin  = 25
 	leastJoin = 10
 )
@@ -28,9 +28,10 @@ const (
 // that are to be, Fresh since then; Joined of them joined in the day that began at JoinedSince. Lost are those that
 // were known and went within AcceptAfter, by when that was seen: a fleet that goes by and by is lost as one that goes
 // at once. While a smaller discovery waits to be accepted, ShrunkFirst says since when, ShrunkSince since when no more
-// were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server. Unsure
-// are those of a plan that were not there at UnsureSince, when nothing else was known: for AcceptAfter nobody can say
-// whether they were the fleet's. Twins are the servers that had several Secrets within twinsAfter, and when last.
+// were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server.
+// Unsure are those of a plan that were not there at UnsureSince, when nothing else was known: for AcceptAfter nobody
+// can say whether they were the fleet's. Twins are the servers that had several Secrets within twinsAfter, and when
+// last.
 type Known struct {
 	Clusters    []string             `json:"clusters,omitempty"`
 	Fresh       []string             `json:"fresh,omitempty"`

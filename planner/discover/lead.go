@@ -81,7 +81,8 @@ func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	}
 	keys := slices.SortedFunc(maps.Keys(leaders), func(a, b string) int {
 		x, y := leaders[a], leaders[b]
-		return cmp.Or(FalseFirst(!x.Known, !y.Known), FalseFirst(x.Made.IsZero(), y.Made.IsZero()), x.Made.Compare(y.Made),
+		return cmp.Or(FalseFirst(!x.Known, !y.Known), FalseFirst(x.Made.IsZero(), y.Made.IsZero()),
+			x.Made.Compare(y.Made),
 			FalseFirst(!x.Gone.IsZero(), !y.Gone.IsZero()), cmp.Compare(a, b))
 	})
 	for _, key := range keys[mostLeaders:] {
@@ -116,7 +117,8 @@ func (k Known) led(fleet Fleet, o Options, now time.Time) map[string]Leader {
 	}
 	slices.SortFunc(gone, func(a, b string) int { // a name without a time came from an older memory
 		x, y := o.Made[a], o.Made[b]
-		return cmp.Or(FalseFirst(!k.Knew(a), !k.Knew(b)), FalseFirst(x.IsZero(), y.IsZero()), x.Compare(y), cmp.Compare(a, b))
+		return cmp.Or(FalseFirst(!k.Knew(a), !k.Knew(b)), FalseFirst(x.IsZero(), y.IsZero()), x.Compare(y),
+			cmp.Compare(a, b))
 	})
 	gone = gone[:min(len(gone), mostGone)]
 	led := make(map[string]Leader, len(k.Leaders)+len(gone))
@@ -199,8 +201,9 @@ func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []SecretProbl
 		if keeps || c.Pin == "" {
 			continue
 		}
-		problems = append(problems, SecretProblem{c.Shard.ID, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since %s of the same server leads, "+
-			"which it stays together with: pin that one, or either in data.pins", c.Shard.ID, named)})
+		problems = append(problems, SecretProblem{c.Shard.ID, PinFollows,
+			fmt.Sprintf("the pin annotation of Secret %q is passed over, since %s of the same server leads, "+
+				"which it stays together with: pin that one, or either in data.pins", c.Shard.ID, named)})
 		c.Pin = ""
 	}
 	return problems

@@ -56,8 +56,8 @@ type Workload struct {
 	Beside string `json:"beside,omitempty"` // other workloads that could be taken for it, by kind and name
 }
 
-// Renumbered is why the pods' replicas are not those from 0 that their clusters are divided over, and the mend; empty: they are. Planned is
-// how many replicas the plan in force has, 0 without one.
+// Renumbered is why the pods' replicas are not those from 0 that their clusters are divided over, and the mend; empty:
+// they are. Planned is how many replicas the plan in force has, 0 without one.
 func (w Workload) Renumbered(planned int) string {
 	switch {
 	case w.onlyReplica0(planned):
@@ -65,7 +65,8 @@ func (w Workload) Renumbered(planned int) string {
 	case w.ShardSource != "":
 		return fmt.Sprintf("each pod of %s %q that starts from now on takes itself for replica %s, and none for another, "+
 			"whose clusters nobody reconciles then: "+
-			"envFrom of the pod template gives them all the env %s; take the key %s out", w.Kind, w.Name, w.FixedShard, EnvShard, w.ShardSource)
+			"envFrom of the pod template gives them all the env %s; take the key %s out", w.Kind, w.Name, w.FixedShard,
+			EnvShard, w.ShardSource)
 	case w.FixedShard != "":
 		return fmt.Sprintf("the pod template of %s %q has the env %s %q: each of its pods takes itself for that replica, and none for another, whose clusters nobody reconciles; take it out",
 			w.Kind, w.Name, EnvShard, w.FixedShard)
@@ -76,16 +77,19 @@ func (w Workload) Renumbered(planned int) string {
 	return ""
 }
 
-// OnlyReplica0 is why no replica may be added, and the mend, where the pods' number is right for one replica alone; empty: it is right.
+// OnlyReplica0 is why no replica may be added, and the mend, where the pods' number is right for one replica alone;
+// empty: it is right.
 func (w Workload) OnlyReplica0(planned int) string {
 	if !w.onlyReplica0(planned) {
 		return ""
 	}
 	return fmt.Sprintf("the pod template of %s %q has the env %s %q, which is right for one replica: "+
-		"each pod of another one would take itself for that replica, too; take it out", w.Kind, w.Name, EnvShard, w.FixedShard)
+		"each pod of another one would take itself for that replica, too; take it out", w.Kind, w.Name, EnvShard,
+		w.FixedShard)
 }
 
-// onlyReplica0 goes by the plan, too: a workload that somebody scaled to 1 gets the plan's replicas back, and one that is stopped comes back.
+// onlyReplica0 goes by the plan, too: a workload that somebody scaled to 1 gets the plan's replicas back, and one that
+// is stopped comes back.
 func (w Workload) onlyReplica0(planned int) bool {
 	n, err := strconv.Atoi(w.FixedShard)
 	return err == nil && n == 0 && max(w.Replicas, planned) == 1
@@ -101,6 +105,6 @@ func (w Workload) Unnumbered() string {
 		w.Kind, w.Name, EnvShard)
 }
 
-// MostReplicas is as many replicas as a workload is believed to ask for, twice what maxReplicas may be. Whoever may scale it may write
-// two thousand million, for which no planner has the memory.
+// MostReplicas is as many replicas as a workload is believed to ask for, twice what maxReplicas may be. Whoever may
+// scale it may write two thousand million, for which no planner has the memory.
 const MostReplicas = 2000

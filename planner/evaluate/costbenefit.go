@@ -24,9 +24,9 @@ func (o Offer) PaysWithin(horizon time.Duration) bool {
 	return o.Saves > 0 && o.Saves.Float()*horizon.Seconds() >= o.Costs.Float()*Cold.Seconds()
 }
 
-// Savings are what offers would have saved, by replica, in load times seconds; what is longer ago than the horizon counts
-// less and less. Back is when a person went back to an earlier plan. Full is for how long each replica has been above the capacity without
-// a break. The zero value has none.
+// Savings are what offers would have saved, by replica, in load times seconds; what is longer ago than the horizon
+// counts less and less. Back is when a person went back to an earlier plan. Full is for how long each replica has been
+// above the capacity without a break. The zero value has none.
 type Savings struct {
 	At   time.Time             `json:"at,omitzero"`
 	Of   map[int]float64       `json:"of,omitempty"`
@@ -37,23 +37,24 @@ type Savings struct {
 const (
 	// least is what is not worth remembering.
 	least = 1e-6
-	// mostSaved is how many times of what it costs an offer can have saved: what was too much for a day must not pay for
-	// moves of another day.
+	// mostSaved is how many times of what it costs an offer can have saved: what was too much for a day must not pay
+	// for moves of another day.
 	mostSaved = 2
 	// forgets is in what time savings halve that nothing is offered for.
 	forgets = 4 * Cold
 )
 
-// Terms are how savings grow: over which Horizon, by no more than Longest at once, and for no less than a Price, which all
-// moves have together where they restart every replica. Full are the replicas above the capacity that a person wrote.
+// Terms are how savings grow: over which Horizon, by no more than Longest at once, and for no less than a Price, which
+// all moves have together where they restart every replica. Full are the replicas above the capacity that a person
+// wrote.
 type Terms struct {
 	Horizon, Longest time.Duration
 	Price            plan.Load
 	Full             []int
 }
 
-// Next adds what is offered now, for the time since the last time. A clock that went back counts as no time. Nothing is saved
-// for a horizon after a person went back to an earlier plan.
+// Next adds what is offered now, for the time since the last time. A clock that went back counts as no time. Nothing is
+// saved for a horizon after a person went back to an earlier plan.
 func (s Savings) Next(offers map[int]Offer, now time.Time, t Terms) Savings {
 	next, step := Savings{At: now, Of: map[int]float64{}, Back: s.Back}, time.Duration(0)
 	if since := now.Sub(s.Back); !s.Back.IsZero() && since < t.Horizon {
@@ -78,8 +79,8 @@ func (s Savings) Next(offers map[int]Offer, now time.Time, t Terms) Savings {
 	return next
 }
 
-// stillFull is for how long each replica has been above the capacity, that long after the last look. A look after a gap is the first one: of
-// the time between nobody knows anything.
+// stillFull is for how long each replica has been above the capacity, that long after the last look. A look after a gap
+// is the first one: of the time between nobody knows anything.
 func (s Savings) stillFull(step time.Duration, t Terms) map[int]time.Duration {
 	if len(t.Full) == 0 {
 		return nil
@@ -108,7 +109,8 @@ func (s Savings) Pays(replica int, o Offer) bool {
 	return o.Saves > 0 && s.Of[replica] >= o.Costs.Float()*Cold.Seconds()
 }
 
-// PayTogether reports whether all savings are worth what all offers cost, of a candidate that is taken whole or not at all.
+// PayTogether reports whether all savings are worth what all offers cost, of a candidate that is taken whole or not at
+// all.
 func (s Savings) PayTogether(offers map[int]Offer) bool {
 	worth := s.Weigh(offers)
 	return worth.Saved > 0 && worth.Saved >= worth.Costs
@@ -156,5 +158,6 @@ func (w Worth) String() string {
 
 // Both words what moves would have saved and what they cost, in load times hours.
 func Both(saved, costs plan.Load) string {
-	return fmt.Sprintf("would have saved %s load hours of overload so far, and costs %s", saved.Display(), costs.Display())
+	return fmt.Sprintf("would have saved %s load hours of overload so far, and costs %s", saved.Display(),
+		costs.Display())
 }

@@ -76,7 +76,8 @@ func (e Election) String() string {
 	case NewVote:
 		return fmt.Sprintf("the bounds or many clusters changed: a new vote has %d of %d samples", e.Samples, e.Needed)
 	case WindowOpen:
-		return fmt.Sprintf("the vote has %d samples, and goes on until %s", e.Samples, e.Until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the vote has %d samples, and goes on until %s", e.Samples,
+			e.Until.UTC().Format(time.RFC3339))
 	default:
 		return fmt.Sprintf("the vote has %d of %d samples", e.Samples, e.Needed)
 	}

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// DefaultMaxAssignments keeps 28 candidates of 5,000 clusters: with a day's 1,440 votes they take less than 200 KiB of the history's
-// ConfigMap even where no two are alike (see MarshalBinary).
+// DefaultMaxAssignments keeps 28 candidates of 5,000 clusters: with a day's 1,440 votes they take less than 200 KiB of
+// the history's ConfigMap even where no two are alike (see MarshalBinary).
 const DefaultMaxAssignments = 140_000
 
-// maxCandidates bounds those of a small fleet as well: a day of a vote a minute has 1,440 ballots, and those for what was
-// wanted once can only win where all were, by the newest of them.
+// maxCandidates bounds those of a small fleet as well: a day of a vote a minute has 1,440 ballots, and those for what
+// was wanted once can only win where all were, by the newest of them.
 const maxCandidates = 60
 
 // maxBallots bounds the ballots whatever window and interval are: an hour of one a second is 3,600.
@@ -23,12 +23,13 @@ type MostWantedOptions struct {
 	MinSamples     int           // ballots that an election takes; less than 1 = 1
 	MaxAssignments int           // clusters in all kept candidates together; 0 = DefaultMaxAssignments
 
-	// Counts are the clusters by which candidates are compared; nil: all. Others, such as new ones, make no vote another.
+	// Counts are the clusters by which candidates are compared; nil: all. Others, such as new ones, make no vote
+	// another.
 	Counts func(cluster string) bool
 }
 
-// MostWanted casts a ballot for c, and once the vote has lasted for the window elects the candidate with the most votes,
-// ties to the newest ballot. It returns the history to go on with; h is not changed.
+// MostWanted casts a ballot for c, and once the vote has lasted for the window elects the candidate with the most
+// votes, ties to the newest ballot. It returns the history to go on with; h is not changed.
 //
 // Basis is a hash of what candidates must agree on to be comparable (bounds): another basis starts a new vote. Ballots
 // do not count either for candidates of other clusters than c's, of those that Counts names and but for a tenth: a
@@ -36,12 +37,13 @@ type MostWantedOptions struct {
 // the window are dropped, and those from the future too, which a clock that was set back leaves. An election ends the
 // vote: its history has no ballots. The candidate elected may be the plan in force, which is for the caller to see.
 //
-// Candidates beyond MaxAssignments, or beyond 60, are dropped, the least wanted and then the oldest first, never c. Their ballots
-// stay, but they cannot win.
+// Candidates beyond MaxAssignments, or beyond 60, are dropped, the least wanted and then the oldest first, never c.
+// Their ballots stay, but they cannot win.
 func MostWanted(h Vote, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, Vote) {
 	next, running := cast(h, c, basis, now, o)
 	ranking := rank(next.Ballots)
-	e := Election{Samples: len(next.Ballots), Needed: max(o.MinSamples, 1), Until: next.Since.Add(o.Window), Reason: TooFewSamples}
+	e := Election{Samples: len(next.Ballots), Needed: max(o.MinSamples, 1), Until: next.Since.Add(o.Window),
+		Reason: TooFewSamples}
 	switch {
 	case e.Samples < e.Needed && !running:
 		e.Reason = NewVote
@@ -110,8 +112,9 @@ func counting(ballots []Ballot, now time.Time, window time.Duration) []Ballot {
 // mostOthers is the share of the clusters, in percent, by which candidates of one vote may differ.
 const mostOthers = 10
 
-// comparable leaves out the ballots for candidates of other clusters. Those for one that was dropped stay. Ballots for a candidate
-// that has every cluster of both where c has it are c's: what came or went meanwhile is no other wish for the others.
+// comparable leaves out the ballots for candidates of other clusters. Those for one that was dropped stay. Ballots for
+// a candidate that has every cluster of both where c has it are c's: what came or went meanwhile is no other wish for
+// the others.
 func (o MostWantedOptions) comparable(ballots []Ballot, candidates map[string]Candidate, key string, c Candidate) []Ballot {
 	others, same := make(map[string]bool, len(candidates)), make(map[string]bool, len(candidates))
 	for of, known := range candidates {
@@ -126,8 +129,9 @@ func (o MostWantedOptions) comparable(ballots []Ballot, candidates map[string]Ca
 	return ballots
 }
 
-// compare reports whether candidates differ: more than a tenth of the clusters that count, or than one, are not in both; and whether
-// they agree on all that are. Most candidates are of the very same clusters, of which nobody needs to know what counts.
+// compare reports whether candidates differ: more than a tenth of the clusters that count, or than one, are not in
+// both; and whether they agree on all that are. Most candidates are of the very same clusters, of which nobody needs to
+// know what counts.
 func (o MostWantedOptions) compare(a, b Candidate) (differ, agree bool) {
 	counts := func(name string) bool { return o.Counts == nil || o.Counts(name) }
 	agree = a.Replicas == b.Replicas

@@ -62,8 +62,8 @@ func (e emptying) empty() (moved int, later []unit) {
 	return moved, later
 }
 
-// choose answers which units move now and which wait; elsewhere: what is limited goes to another replica that takes it on
-// freely, if there is one.
+// choose answers which units move now and which wait; elsewhere: what is limited goes to another replica that takes it
+// on freely, if there is one.
 func (e emptying) choose(units []unit, elsewhere bool) (now, later []unit) {
 	left, limited, loads, bins := e.left, e.limits(), e.carried(), slices.Clone(e.bins) // with what moves now
 	for _, u := range units {
@@ -104,11 +104,12 @@ func (e emptying) elsewhere(u *unit, loads []plan.Load, bins []placement.Bin, li
 	return false
 }
 
-// atOnce is the share of those that stay that is taken out in one look, one in so many and at least one: to look anew after
-// each of thousands would take minutes. What would have room once others stay goes with the next cycle.
+// atOnce is the share of those that stay that is taken out in one look, one in so many and at least one: to look anew
+// after each of thousands would take minutes. What would have room once others stay goes with the next cycle.
 const atOnce = 8
 
-// uncrowded leaves what a replica has that works where it is, if every other one has a cluster of its group, or not the memory.
+// uncrowded leaves what a replica has that works where it is, if every other one has a cluster of its group, or not the
+// memory.
 func (e emptying) uncrowded(units []unit) []unit {
 	for {
 		var stay []int

@@ -34,7 +34,8 @@ type Note struct {
 }
 
 func (e *evacuation) note(kind NoteKind, cluster string, replica int, format string, args ...any) {
-	e.out.Notes = append(e.out.Notes, Note{Kind: kind, Cluster: cluster, Replica: replica, Message: fmt.Sprintf(format, args...)})
+	e.out.Notes = append(e.out.Notes, Note{Kind: kind, Cluster: cluster, Replica: replica,
+		Message: fmt.Sprintf(format, args...)})
 }
 
 // state is why a replica is to be empty.
@@ -70,7 +71,8 @@ func (e *evacuation) keep() {
 			if rows := e.View.Plan.Clusters; rows[name].Server != rows[g.trapped].Server {
 				why = "a group has it stay together with %q, which stays: unpin that, or change the group"
 			}
-			e.note(kind, name, at, "cluster %q stays on replica %d, which is %s, for "+why, name, at, e.state(at), g.trapped)
+			e.note(kind, name, at, "cluster %q stays on replica %d, which is %s, for "+why, name, at, e.state(at),
+				g.trapped)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"ballast/planner/placement"
 )
 
-// group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with that one.
+// group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with
+// that one.
 type group struct {
 	names   []string
 	home    int    // the open replica that clusters of the group must go to; plan.NoReplica leaves it open
@@ -33,7 +34,8 @@ func (e *evacuation) gather() {
 			if e.absent(at) {
 				continue
 			}
-			e.bins[at] = e.bins[at].Take(placement.Unit{Names: []string{name}, Load: stand[k].Load, Memory: e.Bytes[name], Apart: e.Apart[name]})
+			e.bins[at] = e.bins[at].Take(placement.Unit{Names: []string{name}, Load: stand[k].Load,
+				Memory: e.Bytes[name], Apart: e.Apart[name]})
 			if traps := stand[k].Claim == placement.Fixed; traps && !e.bins[at].Open {
 				g.trapped = cmp.Or(g.trapped, name)
 			}
@@ -65,8 +67,8 @@ func (e *evacuation) at(name string) int {
 	return replica
 }
 
-// pinned reports whether a pin keeps the cluster where it is. One that is refused, or waits for replicas, keeps it nowhere. What a row says
-// of a pin is of an earlier plan: the pins of all Secrets that are there are known.
+// pinned reports whether a pin keeps the cluster where it is. One that is refused, or waits for replicas, keeps it
+// nowhere. What a row says of a pin is of an earlier plan: the pins of all Secrets that are there are known.
 func (e *evacuation) pinned(name string) bool {
 	pin, pinned := e.View.Pin(name)
 	return pinned && pin == e.at(name)

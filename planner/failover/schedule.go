@@ -9,8 +9,8 @@ import (
 )
 
 // betweenFailovers is how long after one replica's failover another's may begin. An illness that wanders from replica
-// to replica with the clusters takes one replica an hour instead of the fleet. What did not work before that failover began, and
-// did not since, has no illness of it, and is emptied beside it.
+// to replica with the clusters takes one replica an hour instead of the fleet. What did not work before that failover
+// began, and did not since, has no illness of it, and is emptied beside it.
 const betweenFailovers = time.Hour
 
 // takesOn is the share of what a replica carries that it takes on freely within an hour, in percent. More of it than
@@ -27,7 +27,8 @@ type schedule struct {
 func (e schedule) failOver(replica int) {
 	last, left := e.Last, room{e.Rescue, e.Whole}
 	if !e.within(replica) {
-		last, left = Last{Replica: replica, At: e.now, Carried: e.carried(), Dead: union(e.Dead)}, room{max(left.all, 1), max(left.whole, 1)}
+		last, left = Last{Replica: replica, At: e.now, Carried: e.carried(), Dead: union(e.Dead)},
+			room{max(left.all, 1), max(left.whole, 1)}
 	}
 	freely := last.Carried
 	if last.Worked = e.Works[replica]; last.Worked {
@@ -127,5 +128,6 @@ func (e schedule) waiting(emptied []int) {
 	}
 }
 
-// share is what a replica takes on freely beside what it carries: to the last unit, or of four equal clusters' replica no fifth fits.
+// share is what a replica takes on freely beside what it carries: to the last unit, or of four equal clusters' replica
+// no fifth fits.
 func share(carried plan.Load) plan.Load { return carried/100*takesOn + carried%100*takesOn/100 }

@@ -11,8 +11,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Bytes is the memory that each cluster takes: the sum of its metrics as they are, each times its weight in bytes. Metrics without
-// a weight take none. Columns and clusters are as of PNorm.
+// Bytes is the memory that each cluster takes: the sum of its metrics as they are, each times its weight in bytes.
+// Metrics without a weight take none. Columns and clusters are as of PNorm.
 func Bytes(cols []normalize.Column, weights map[string]float64) ([]plan.Bytes, error) {
 	var terms []term
 	var errs []error
@@ -40,7 +40,8 @@ func Bytes(cols []normalize.Column, weights map[string]float64) ([]plan.Bytes, e
 	for i, sum := range norm(terms, 1, len(out)) {
 		var err error
 		if out[i], err = plan.NewBytes(sum); err != nil {
-			return nil, fmt.Errorf("adding up the memory of cluster %d of %d, mostly by metric %q: %w", i+1, len(out), heaviest(terms, i), err)
+			return nil, fmt.Errorf("adding up the memory of cluster %d of %d, mostly by metric %q: %w", i+1, len(out),
+				heaviest(terms, i), err)
 		}
 		if total = total.Plus(out[i]); total == math.MaxInt64 {
 			return nil, fmt.Errorf("adding up the memory of %d clusters: it is beyond 2^63", len(out))

@@ -141,7 +141,8 @@ func fix(indexes []float64, terms []term) ([]plan.Load, error) {
 	for i, x := range indexes {
 		l, err := plan.NewLoad(x)
 		if err != nil {
-			return nil, fmt.Errorf("indexing cluster %d of %d, mostly by metric %q: %w", i+1, len(indexes), heaviest(terms, i), err)
+			return nil, fmt.Errorf("indexing cluster %d of %d, mostly by metric %q: %w", i+1, len(indexes),
+				heaviest(terms, i), err)
 		}
 		loads[i] = l
 	}

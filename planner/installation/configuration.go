@@ -54,23 +54,26 @@ func Shipped(n Names) (*admissionv1.MutatingWebhookConfiguration, error) {
 // mostDifferences bounds what is told of a configuration that has nothing in common with the shipped one.
 const mostDifferences = 20
 
-// unasked is the webhook that no probe asks: a planner that may create pods, by a dry-run, may mount every Secret into one.
+// unasked is the webhook that no probe asks: a planner that may create pods, by a dry-run, may mount every Secret into
+// one.
 const unasked = "pods." + plan.Group
 
 // Compare finds what of the shipped configuration the installed one does not have, and what it has beside it. Content
-// of the installed one is not shown. The caBundle is made where ballast is installed, and the probe finds one that does not fit: but of
-// the webhook that it does not ask, whose caBundle is to be that of another one.
+// of the installed one is not shown. The caBundle is made where ballast is installed, and the probe finds one that does
+// not fit: but of the webhook that it does not ask, whose caBundle is to be that of another one.
 func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Finding {
 	var found []Finding
 	add := func(webhook, field, what string) {
-		found = append(found, Finding{Kind: Changed, Subject: strings.TrimSpace(webhook + " " + field), Message: fmt.Sprintf(
-			"MutatingWebhookConfiguration %q: %s; `kubectl diff -k` with your overlay shows what differs, `kubectl apply -k` puts it back",
-			shipped.Name, what)})
+		found = append(found, Finding{Kind: Changed, Subject: strings.TrimSpace(webhook + " " + field),
+			Message: fmt.Sprintf(
+				"MutatingWebhookConfiguration %q: %s; `kubectl diff -k` with your overlay shows what differs, `kubectl apply -k` puts it back",
+				shipped.Name, what)})
 	}
 	for _, want := range shipped.Webhooks {
 		i := slices.IndexFunc(installed.Webhooks, func(w admissionv1.MutatingWebhook) bool { return w.Name == want.Name })
 		if i < 0 {
-			add(want.Name, "", fmt.Sprintf("the webhook %s is missing, so that nothing holds what it is for", want.Name))
+			add(want.Name, "", fmt.Sprintf("the webhook %s is missing, so that nothing holds what it is for",
+				want.Name))
 			continue
 		}
 		for _, f := range fields() {
@@ -98,8 +101,9 @@ func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Fin
 // clusters is the one webhook that may fail closed.
 const clusters = "clusters." + plan.Group
 
-// Opened is an installed configuration as it would be without components/fail-closed: where cluster Secrets wait for the webhook, the
-// planner's own writes do not, but for its probe, nor do those of ballast's own Secrets. No other account's may pass unasked.
+// Opened is an installed configuration as it would be without components/fail-closed: where cluster Secrets wait for
+// the webhook, the planner's own writes do not, but for its probe, nor do those of ballast's own Secrets. No other
+// account's may pass unasked.
 func Opened(n Names, installed *admissionv1.MutatingWebhookConfiguration) *admissionv1.MutatingWebhookConfiguration {
 	opened := installed.DeepCopy()
 	for i := range opened.Webhooks {
@@ -118,11 +122,12 @@ func Opened(n Names, installed *admissionv1.MutatingWebhookConfiguration) *admis
 func notThePlanner(user string) admissionv1.MatchCondition {
 	account := strings.LastIndex(user, ":") + 1
 	return admissionv1.MatchCondition{Name: "not-the-planner",
-		Expression: fmt.Sprintf("request.userInfo.username != %q + %q || request.dryRun == true", user[:account], user[account:])}
+		Expression: fmt.Sprintf("request.userInfo.username != %q + %q || request.dryRun == true", user[:account],
+			user[account:])}
 }
 
-// notBallastsOwn is the other condition of that component: with Argo CD's label on the webhook's certificate, what mends it would wait
-// for the webhook that has no good one.
+// notBallastsOwn is the other condition of that component: with Argo CD's label on the webhook's certificate, what
+// mends it would wait for the webhook that has no good one.
 func notBallastsOwn() admissionv1.MatchCondition {
 	return admissionv1.MatchCondition{Name: "not-ballasts-own", Expression: "!(request.name in " +
 		"['ballast-ca', 'ballast-client-ca', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])"}

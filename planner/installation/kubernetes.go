@@ -23,5 +23,6 @@ func Kubernetes(gitVersion string) ([]Finding, error) {
 	return []Finding{{Kind: TooOld, Subject: "Kubernetes", Message: fmt.Sprintf(
 		"the API server is Kubernetes %s, and ballast needs %s or newer: no ValidatingAdmissionPolicy bounds what ballast's own accounts may write, none refuses "+
 			"another writer of the plan while no webhook answers, filler, oversize, immutable, owners or another writer of the history, and "+
-			"webhooks may be asked without matchConditions; the plan is enforced all the same; upgrade Kubernetes", running, LowestKubernetes)}}, nil
+			"webhooks may be asked without matchConditions; the plan is enforced all the same; upgrade Kubernetes",
+		running, LowestKubernetes)}}, nil
 }

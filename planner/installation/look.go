@@ -79,7 +79,8 @@ func (l *Looker) compare(ctx context.Context, n Names) (Seen, error) {
 	if apierrors.IsForbidden(err) {
 		return Seen{Findings: []Finding{{Kind: Unreadable, Subject: shipped.Name, Message: fmt.Sprintf(
 			"ballast may not read MutatingWebhookConfiguration %q, so it cannot say whether it is the one that is shipped: "+
-				"apply the manifests again, which grant that by ClusterRole ballast-planner.%s", shipped.Name, n.Namespace)}}}, nil
+				"apply the manifests again, which grant that by ClusterRole ballast-planner.%s", shipped.Name,
+			n.Namespace)}}}, nil
 	}
 	if err != nil {
 		return Seen{}, err

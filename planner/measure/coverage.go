@@ -10,12 +10,12 @@ import (
 // of it: who has clusters of his own lose their series must not keep the fleet as it is by it, be it over and over.
 const AcceptLossAfter = 30 * time.Minute
 
-// A few clusters that are all of their replica's say nothing of that replica: nobody knows whether Prometheus lost it, or
-// they ended. People have acceptFewAfter to look; for good they must not keep the fleet as it is. Few are mostFew, or one
-// in fewOf. What is believed then is that the others are well measured: those without a value keep their last good one
-// (heldFor). So is any number after that time of which more is known: their own pods answer and do not have them connected, or another
-// metric has values of their replicas' clusters, and looked back no further than that. A pod of which nobody hears may be dead, and
-// its clusters nobody's.
+// A few clusters that are all of their replica's say nothing of that replica: nobody knows whether Prometheus lost it,
+// or they ended. People have acceptFewAfter to look; for good they must not keep the fleet as it is. Few are mostFew,
+// or one in fewOf. What is believed then is that the others are well measured: those without a value keep their last
+// good one (heldFor). So is any number after that time of which more is known: their own pods answer and do not have
+// them connected, or another metric has values of their replicas' clusters, and looked back no further than that. A pod
+// of which nobody hears may be dead, and its clusters nobody's.
 const (
 	mostFew        = 2
 	fewOf          = 6
@@ -186,7 +186,8 @@ func (j *metricJoin) lastRow(i int) (row int, was bool) {
 	return row, j.last != nil && row >= 0
 }
 
-// unshown reports whether a metric cannot say anything of a cluster, whatever Prometheus has: it is neither measured nor lost.
+// unshown reports whether a metric cannot say anything of a cluster, whatever Prometheus has: it is neither measured
+// nor lost.
 func (j *joiner) unshown(c *Column, i int) bool {
 	return c.byDestination && j.options.Standings.of(i).Unshown
 }
@@ -208,7 +209,8 @@ func (v coverage) explained(least float64) bool {
 	return v.both > 0 && !v.short(v.before-v.blind-v.ended, least) && 2*v.both >= v.before-v.gone
 }
 
-// few reports whether what cannot be explained is so little, or is known to be no fault of Prometheus, that it is believed in time.
+// few reports whether what cannot be explained is so little, or is known to be no fault of Prometheus, that it is
+// believed in time.
 func (v coverage) few() bool {
 	return v.both > 0 && v.blind-v.other <= max(mostFew, v.before/fewOf) && 2*v.both >= v.before-v.gone-v.ended
 }
@@ -252,5 +254,6 @@ func (j *joiner) shortfall(v coverage) string {
 	for k, i := range v.lost {
 		names[k] = j.fleet.Clusters[i].Shard.ID
 	}
-	return fmt.Sprintf("only %d of the %d clusters measured last time have a value now (%s: none)", v.both, v.before, some(names))
+	return fmt.Sprintf("only %d of the %d clusters measured last time have a value now (%s: none)", v.both, v.before,
+		some(names))
 }

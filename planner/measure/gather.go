@@ -60,7 +60,8 @@ func (j *metricJoin) gather(answer poll.Fetched) gathered {
 // nothing is gathered yet. Metrics are gathered one after the other, in the same room.
 func (j *joiner) nothing() gathered {
 	if n := len(j.fleet.Clusters); j.room.got == nil {
-		j.room = gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n), keys: make([]string, n)}
+		j.room = gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n),
+			keys: make([]string, n)}
 	}
 	clear(j.room.got) // the others say nothing without it
 	return j.room

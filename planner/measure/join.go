@@ -37,7 +37,8 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 	for i, c := range fleet.Clusters {
 		t.Shards[i] = c.Shard
 	}
-	j := joiner{fleet: fleet, carriers: match.Carriers(fleet), indexes: map[poll.MatchTo]match.Index{}, rows: last.Rows(t.Shards),
+	j := joiner{fleet: fleet, carriers: match.Carriers(fleet), indexes: map[poll.MatchTo]match.Index{},
+		rows:  last.Rows(t.Shards),
 		names: last.Names, options: o, now: now, metrics: metrics, fetched: fetched}
 	samples := 0
 	for _, m := range metrics {
@@ -137,7 +138,8 @@ func (j *joiner) indexBy(to poll.MatchTo) match.Index {
 func (j *metricJoin) join(answer poll.Fetched) (Column, []MetricProblem) {
 	var problems []MetricProblem
 	report := func(kind ProblemKind, message string) {
-		problems = append(problems, MetricProblem{j.metric.ID, kind, fmt.Sprintf("metric %q: %s", j.metric.ID, message)})
+		problems = append(problems, MetricProblem{j.metric.ID, kind,
+			fmt.Sprintf("metric %q: %s", j.metric.ID, message)})
 	}
 	for _, w := range answer.Warnings {
 		report(QueryWarned, w)
@@ -149,7 +151,8 @@ func (j *metricJoin) join(answer poll.Fetched) (Column, []MetricProblem) {
 	g := j.gather(answer)
 	g.report(report)
 	if g.duplicate != "" {
-		report(DuplicateSeries, fmt.Sprintf("two series have %s=%q: aggregate the query by that label", j.metric.Match.Label, g.duplicate))
+		report(DuplicateSeries, fmt.Sprintf("two series have %s=%q: aggregate the query by that label",
+			j.metric.Match.Label, g.duplicate))
 		return j.refuse(), problems
 	}
 	column := j.choose(g)
@@ -196,8 +199,8 @@ func (j *metricJoin) choose(g gathered) Column {
 	return column
 }
 
-// assume gives the clusters of which a metric can say nothing, and never said anything, the middle of those that have a value: without
-// one they would look light, and receive nothing but others.
+// assume gives the clusters of which a metric can say nothing, and never said anything, the middle of those that have a
+// value: without one they would look light, and receive nothing but others.
 func (c *Column) assume() {
 	var fresh []float64
 	for i, flag := range c.Flags {
@@ -266,7 +269,8 @@ func (j *metricJoin) refuse() Column {
 }
 
 func newColumn(m poll.Metric, n int) Column {
-	return Column{ID: m.ID, Query: m.Text(), byDestination: m.ByDestination(), Values: make([]float64, n), Flags: make([]Flag, n), SampledAt: make([]int64, n)}
+	return Column{ID: m.ID, Query: m.Text(), byDestination: m.ByDestination(), Values: make([]float64, n),
+		Flags: make([]Flag, n), SampledAt: make([]int64, n)}
 }
 
 // judge compares a column with the last one: an empty kind believes it. It says too what to remember of a low coverage.

@@ -19,11 +19,12 @@ func (j *joiner) newIndex(to poll.MatchTo) match.Index {
 	return match.ByServer(j.fleet, j.carriers, j.first)
 }
 
-// first orders clusters that have one key: those first that carry load, were there for an hour with the server that they
-// have, and are the oldest.
+// first orders clusters that have one key: those first that carry load, were there for an hour with the server that
+// they have, and are the oldest.
 func (j *joiner) first(a, b int) int {
 	x, y, s, t := j.fleet.Clusters[a], j.fleet.Clusters[b], j.options.Standings.of(a), j.options.Standings.of(b)
-	return cmp.Or(discover.FalseFirst(x.Skip, y.Skip), discover.FalseFirst(s.New, t.New), discover.FalseFirst(s.Moved, t.Moved),
+	return cmp.Or(discover.FalseFirst(x.Skip, y.Skip), discover.FalseFirst(s.New, t.New),
+		discover.FalseFirst(s.Moved, t.Moved),
 		x.Created.Compare(y.Created))
 }
 

@@ -109,7 +109,8 @@ func MetricValues(t Table) []plan.MetricValue {
 	values := make([]plan.MetricValue, 0, len(t.Columns)*len(t.Shards))
 	for _, c := range t.Columns {
 		for i, shard := range t.Shards {
-			v := plan.MetricValue{ID: c.ID, Shard: shard, Query: c.Query, Value: c.Values[i], DisplayValue: plan.FormatValue(c.Values[i])}
+			v := plan.MetricValue{ID: c.ID, Shard: shard, Query: c.Query, Value: c.Values[i],
+				DisplayValue: plan.FormatValue(c.Values[i])}
 			if at := c.SampledAt[i]; at != 0 {
 				v.SampledAt = time.UnixMilli(at).UTC()
 			}

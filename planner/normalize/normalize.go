@@ -2,7 +2,8 @@
 // takes all metrics of the whole fleet and returns new columns; the input is never changed.
 //
 // Only Reference keeps loads additive (ballast's default): a cluster's share does not depend on who else is in the
-// fleet. Robust and MinMax measure a cluster against the others, so that one cluster that joins with a load changes all.
+// fleet. Robust and MinMax measure a cluster against the others, so that one cluster that joins with a load changes
+// all.
 package normalize
 
 import (
@@ -53,9 +54,9 @@ func MinMax(cols []Column) ([]Column, error) {
 	return out, nil
 }
 
-// OfLoaded normalizes the clusters that have a value above 0 in any metric, against each other alone; all others stay at 0.
-// Without it, clusters without load decide by their number what the median and the smallest value are: where they are most of
-// a fleet its interquartile range is 0, and no cluster has a load any more.
+// OfLoaded normalizes the clusters that have a value above 0 in any metric, against each other alone; all others stay
+// at 0. Without it, clusters without load decide by their number what the median and the smallest value are: where they
+// are most of a fleet its interquartile range is 0, and no cluster has a load any more.
 func OfLoaded(cols []Column, by func([]Column) ([]Column, error)) ([]Column, error) {
 	if err := check(cols); err != nil {
 		return nil, err
@@ -133,7 +134,8 @@ func checkScaled(cols []Column, mend string) error {
 	for _, c := range cols {
 		for i, v := range c.Values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("normalizing metric %q: value %d of %d is too large for float64 once scaled: %s", c.ID, i+1, len(c.Values), mend)
+				return fmt.Errorf("normalizing metric %q: value %d of %d is too large for float64 once scaled: %s",
+					c.ID, i+1, len(c.Values), mend)
 			}
 		}
 	}

@@ -169,7 +169,8 @@ func (d document) application() Application {
 func fromUnstructured(u *unstructured.Unstructured) (Application, error) {
 	var d document
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
-		return Application{}, fmt.Errorf("reading what Application %q in %q says: %w", u.GetName(), u.GetNamespace(), err)
+		return Application{}, fmt.Errorf("reading what Application %q in %q says: %w", u.GetName(), u.GetNamespace(),
+			err)
 	}
 	return d.application(), nil
 }

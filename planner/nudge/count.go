@@ -20,8 +20,8 @@ const Unknown = -1
 // rests on a listing of at most that age, or five times as long as it took: a large fleet's Applications are read page
 // by page, and not for every question. Of destinations with one server, which Argo CD takes for one cluster, the one
 // with most counts. An Application that Argo CD found fault with counts nowhere: who may create some must not make a
-// cluster look as if it had lost its owner. Where there are more Applications than are kept, or some in a namespace that
-// may not be listed, none that are seen is Unknown, not none.
+// cluster look as if it had lost its owner. Where there are more Applications than are kept, or some in a namespace
+// that may not be listed, none that are seen is Unknown, not none.
 func (n *Nudger) Count(ctx context.Context, namespace string, destinations []Destination, age time.Duration) (map[string]int, time.Time, error) {
 	l, err := n.listed(ctx, namespace, age)
 	if err != nil {
@@ -46,7 +46,8 @@ func (n *Nudger) Count(ctx context.Context, namespace string, destinations []Des
 	return count, l.at, nil
 }
 
-// Destinations are those that Applications name which Argo CD works on, each by its server or by its name, in their order.
+// Destinations are those that Applications name which Argo CD works on, each by its server or by its name, in their
+// order.
 func (n *Nudger) Destinations(ctx context.Context, namespace string, age time.Duration) ([]Destination, error) {
 	l, err := n.listed(ctx, namespace, age)
 	if err != nil {

@@ -21,8 +21,9 @@ const (
 
 var (
 	errLongExpression  = fmt.Errorf("it has more than %d KiB", maxExpression>>10)
-	errManyExpressions = fmt.Errorf("there are %d others before it (put several into one, as in /^(?:a|b)$/)", maxExpressions)
-	errSlowExpression  = errors.New("it takes too long to match")
+	errManyExpressions = fmt.Errorf("there are %d others before it (put several into one, as in /^(?:a|b)$/)",
+		maxExpressions)
+	errSlowExpression = errors.New("it takes too long to match")
 )
 
 // expression is one of application.namespaces, in Argo CD's own engine (dlclark/regexp2). One that fails is given up:
@@ -67,8 +68,8 @@ func (e *expression) match(text string) bool {
 	return found
 }
 
-// attempt does something with the engine and keeps its error, or its panic, as the expression's; one that has failed does
-// nothing more.
+// attempt does something with the engine and keeps its error, or its panic, as the expression's; one that has failed
+// does nothing more.
 func (e *expression) attempt(do func() error) {
 	if e.err != nil {
 		return

@@ -61,8 +61,8 @@ func (l *listing) serves(namespace string, now time.Time, age time.Duration) boo
 	return old >= 0 && old <= max(age, 5*l.took)
 }
 
-// run is a listing of Applications that goes on, listsFor at most, some 300,000 of them take a minute. Whoever asks for one waits for it as long as it
-// likes to.
+// run is a listing of Applications that goes on, listsFor at most, some 300,000 of them take a minute. Whoever asks for
+// one waits for it as long as it likes to.
 type run struct {
 	namespace string
 	began     time.Time
@@ -74,8 +74,8 @@ type run struct {
 // listsFor is how long one listing may go on.
 const listsFor = 5 * time.Minute
 
-// listed is a listing of at most that age: the last one, or one that is made now, for all that wait for it. It goes on beside whoever waits
-// no longer: one that took longer than anybody waits would never end.
+// listed is a listing of at most that age: the last one, or one that is made now, for all that wait for it. It goes on
+// beside whoever waits no longer: one that took longer than anybody waits would never end.
 func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration) (*listing, error) {
 	for {
 		if l := n.last.Load(); l.serves(namespace, n.Clock.Now(), age) {
@@ -135,7 +135,8 @@ func (n *Nudger) look(ctx context.Context, namespace string, now time.Time) (l *
 		return nil, err
 	}
 	n.report(problems)
-	l = &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0 || all.unread, setting: setting, problems: problems,
+	l = &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0 || all.unread,
+		setting: setting, problems: problems,
 		applications: newIndex(all.applications)}
 	n.last.Store(l)
 	return l, nil
@@ -148,9 +149,9 @@ func (n *Nudger) underWay(long time.Duration) bool {
 	return n.running != nil && n.Clock.Since(n.running.began) >= long
 }
 
-// Current is the age that a listing may have for one who counts by it each cycle: where Argo CD's setting of the namespaces is another one
-// by now, the last listing says nothing of what the controllers that start by that one work on. A setting that cannot be read now is read
-// with the next listing.
+// Current is the age that a listing may have for one who counts by it each cycle: where Argo CD's setting of the
+// namespaces is another one by now, the last listing says nothing of what the controllers that start by that one work
+// on. A setting that cannot be read now is read with the next listing.
 func (n *Nudger) Current(ctx context.Context, namespace string, age time.Duration) time.Duration {
 	l := n.last.Load()
 	if !l.serves(namespace, n.Clock.Now(), age) {
@@ -162,7 +163,8 @@ func (n *Nudger) Current(ctx context.Context, namespace string, age time.Duratio
 	return 0
 }
 
-// Listed is what the last listing went by: a digest of Argo CD's setting of the namespaces, and what keeps Applications from being found.
+// Listed is what the last listing went by: a digest of Argo CD's setting of the namespaces, and what keeps Applications
+// from being found.
 func (n *Nudger) Listed() (setting string, problems []ListingProblem) {
 	l := n.last.Load()
 	if l == nil {
@@ -201,7 +203,8 @@ func (n *Nudger) list(ctx context.Context, own string, watched *Watched) (*kept,
 			return all, all.left(watched.problems()), err
 		}
 		unread = true
-		problems = append(problems, ListingProblem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
+		problems = append(problems, ListingProblem{NamespaceForbidden,
+			fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
 	all := &kept{most: n.MostKept, unread: unread}
 	for _, namespace := range watched.Named() {
@@ -209,7 +212,8 @@ func (n *Nudger) list(ctx context.Context, own string, watched *Watched) (*kept,
 		switch {
 		case isForbidden(err) && namespace != own:
 			all.unread = true
-			problems = append(problems, ListingProblem{NamespaceForbidden, fmt.Sprintf("no Application is looked for in %q: the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace", namespace)})
+			problems = append(problems, ListingProblem{NamespaceForbidden,
+				fmt.Sprintf("no Application is looked for in %q: the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace", namespace)})
 		case err != nil:
 			return nil, nil, err
 		}
@@ -244,7 +248,8 @@ func (k *kept) left(problems []ListingProblem) []ListingProblem {
 	if k.more == 0 {
 		return problems
 	}
-	return append(problems, ListingProblem{TooMany, fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", len(k.applications), k.more)})
+	return append(problems, ListingProblem{TooMany,
+		fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", len(k.applications), k.more)})
 }
 
 // setting is application.namespaces, as the application-controller has it.

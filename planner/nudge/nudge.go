@@ -101,7 +101,8 @@ func (n *Nudger) find(ctx context.Context, namespace, server, name string) (stri
 	return n.refreshOne(ctx, l.applications.of(server, name), server, name)
 }
 
-// kept is a listing that tells where to look. Where one of now takes long, an older one does as long as that goes on beside.
+// kept is a listing that tells where to look. Where one of now takes long, an older one does as long as that goes on
+// beside.
 func (n *Nudger) kept(ctx context.Context, namespace string) (*listing, error) {
 	waits := cmp.Or(n.waits, waitsFor)
 	older := n.last.Load()
@@ -164,7 +165,8 @@ func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
 	var u unstructured.Unstructured
 	u.SetGroupVersionKind(applicationKind)
 	if err := n.Reader.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, &u); err != nil {
-		return Application{}, refused("get", a.Namespace, fmt.Errorf("reading Application %q in %q: %w", a.Name, a.Namespace, err))
+		return Application{}, refused("get", a.Namespace,
+			fmt.Errorf("reading Application %q in %q: %w", a.Name, a.Namespace, err))
 	}
 	if patchable.FewManagers(u.GetManagedFields()) != nil {
 		return Application{}, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, ErrCrowded)
@@ -177,8 +179,9 @@ func isFull(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// ErrCrowded: of a time that JSON does not have the API server makes no patch, and it merges all managers of an object with each write, for half a minute where they are
-// thousands. It is the Application of somebody, who must not have others wait.
+// ErrCrowded: of a time that JSON does not have the API server makes no patch, and it merges all managers of an object
+// with each write, for half a minute where they are thousands. It is the Application of somebody, who must not have
+// others wait.
 var ErrCrowded = errors.New("too many managers of its fields, or one with a time beyond the year 9999 (kubectl patch --type=merge -p '{\"metadata\":{\"managedFields\":[{}]}}' starts the list anew)")
 
 // request sets the annotation. Setting it to what it is would be a write without an event, by which nobody is woken: a
@@ -204,7 +207,8 @@ func (n *Nudger) annotate(ctx context.Context, a Application, value *string) err
 		return fmt.Errorf("marshalling the refresh of Application %q: %w", a.Name, err)
 	}
 	if err := n.Client.Patch(ctx, &u, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldOwner)); err != nil {
-		return refused("patch", a.Namespace, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, answer.Unquoted(err)))
+		return refused("patch", a.Namespace, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace,
+			answer.Unquoted(err)))
 	}
 	return nil
 }

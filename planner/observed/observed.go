@@ -15,8 +15,8 @@ import (
 // State is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and
 // which replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod
 // answered, so that an owner that is absent is none, and Looked is when they were asked. Orphans and Doubled are the
-// clusters that nobody has, or several pods, for longer than a move takes, by name. Repaired are the Secrets that repairs
-// wrote lately. Where pods and owners are not known, only mode live misses them: it waits.
+// clusters that nobody has, or several pods, for longer than a move takes, by name. Repaired are the Secrets that
+// repairs wrote lately. Where pods and owners are not known, only mode live misses them: it waits.
 type State struct {
 	Workload    *Workload         `json:"workload,omitempty"`
 	Secrets     []Secret          `json:"secrets,omitempty"`
@@ -64,8 +64,8 @@ type Pod struct {
 // aheadOf is how far a node's clock may be before ours.
 const aheadOf = 5 * time.Minute
 
-// KilledLately reports whether the kill is of the last day: what is longer ago says nothing of today, and what is ahead of every
-// clock is no kill.
+// KilledLately reports whether the kill is of the last day: what is longer ago says nothing of today, and what is ahead
+// of every clock is no kill.
 func (p Pod) KilledLately(now time.Time) bool {
 	ago := now.Sub(p.KilledAt)
 	return ago < 24*time.Hour && ago > -aheadOf
@@ -183,12 +183,13 @@ func (w *Workload) Stopped() bool {
 	return w != nil && w.ObservedCurrent && w.Replicas == 0 && w.Current == 0
 }
 
-// Stopped reports whether no pod runs, none is to, and none is seen: the status is what anybody who may write it says, and a
-// Deployment's leaves out pods that are ending.
+// Stopped reports whether no pod runs, none is to, and none is seen: the status is what anybody who may write it says,
+// and a Deployment's leaves out pods that are ending.
 func (s State) Stopped() bool { return s.Workload.Stopped() && len(s.Pods) == 0 }
 
-// RestartedSince reports whether the pod template was marked for a restart at or after a time, by whomever. A mark that lies ahead of now
-// (zero: nobody knows) is by a clock that was ahead, and says nothing: pods that are older than a growth would be taken for new.
+// RestartedSince reports whether the pod template was marked for a restart at or after a time, by whomever. A mark that
+// lies ahead of now (zero: nobody knows) is by a clock that was ahead, and says nothing: pods that are older than a
+// growth would be taken for new.
 func (w *Workload) RestartedSince(since, now time.Time) bool {
 	if w == nil {
 		return false

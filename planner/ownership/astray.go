@@ -11,13 +11,14 @@ import (
 	"ballast/planner/observed"
 )
 
-// AstrayAfter is for how long a cluster must be with another replica than its plan and its Secret say: longer than the 3 min
-// after which Argo CD's informer of cluster Secrets hears of each of them anew.
+// AstrayAfter is for how long a cluster must be with another replica than its plan and its Secret say: longer than the
+// 3 min after which Argo CD's informer of cluster Secrets hears of each of them anew.
 const AstrayAfter = 5 * time.Minute
 
-// Astray is a cluster whose plan and Secret agree, and that the replica they name does not have, while others do: Argo CD's
-// pods go by something else. They do where a second Secret of its server was deleted: each of them forgets the server's shard
-// then, takes 0 for it, and does not read the Secret that is left (util/db/cluster.go, controller/sharding/cache.go).
+// Astray is a cluster whose plan and Secret agree, and that the replica they name does not have, while others do: Argo
+// CD's pods go by something else. They do where a second Secret of its server was deleted: each of them forgets the
+// server's shard then, takes 0 for it, and does not read the Secret that is left (util/db/cluster.go,
+// controller/sharding/cache.go).
 type Astray struct {
 	Cluster  string    `json:"cluster"`
 	Since    time.Time `json:"since"`
@@ -32,11 +33,13 @@ func (a Astray) Message() string {
 		owners[i] = strconv.Itoa(owner)
 	}
 	return fmt.Sprintf("cluster %q is reconciled by replica %s since %s, and by its plan and its Secret it is replica %d's: Argo CD goes by neither, "+
-		"as after another Secret of the same server was deleted", a.Cluster, strings.Join(owners, ", "), a.Since.UTC().Format(time.RFC3339), a.Intended)
+		"as after another Secret of the same server was deleted", a.Cluster, strings.Join(owners, ", "),
+		a.Since.UTC().Format(time.RFC3339), a.Intended)
 }
 
-// Stray finds the clusters that are astray for longer than AstrayAfter, of those that a verdict says the owners of. agreed is the
-// replica that the plan and all Secrets of a cluster's server name, if they do. The memory is Judge's, and is not changed.
+// Stray finds the clusters that are astray for longer than AstrayAfter, of those that a verdict says the owners of.
+// agreed is the replica that the plan and all Secrets of a cluster's server name, if they do. The memory is Judge's,
+// and is not changed.
 func (m Memory) Stray(s Observation, owned map[string]observed.Owned, agreed func(cluster string) (int, bool), now time.Time) (Memory, []Astray) {
 	oldest, _ := span(s.Pods, everyPod(s.Pods), now)
 	since := map[string]time.Time{}

@@ -65,5 +65,6 @@ type Doubled struct {
 
 // Message is the sentence for people.
 func (d Doubled) Message() string {
-	return fmt.Sprintf("cluster %q is reconciled by %d pods at once since %s: %s", d.Cluster, len(d.Pods), d.Since.UTC().Format(time.RFC3339), strings.Join(d.Pods, ", "))
+	return fmt.Sprintf("cluster %q is reconciled by %d pods at once since %s: %s", d.Cluster, len(d.Pods),
+		d.Since.UTC().Format(time.RFC3339), strings.Join(d.Pods, ", "))
 }

@@ -39,8 +39,8 @@ func (s Observation) Misses() bool {
 	return false
 }
 
-// Idle reports whether a cluster is known to have no Application, by their number and by all that is shown of its owners, so that nobody
-// waits for one.
+// Idle reports whether a cluster is known to have no Application, by their number and by all that is shown of its
+// owners, so that nobody waits for one.
 func (s Observation) Idle(name string) bool {
 	c, listed := s.Clusters[name]
 	return listed && c.Apps == 0 && len(c.Owners) == 0
@@ -64,8 +64,8 @@ type PodObservation struct {
 	Started   time.Time `json:"started,omitzero"`   // of the container that runs
 }
 
-// ByName is how many Applications more than the others' pods show with an empty dest_server: one that Argo CD cannot place
-// is shown by all of them alike, one that names its cluster, by Argo CD 3.0.0 to 3.0.5, by its owner alone.
+// ByName is how many Applications more than the others' pods show with an empty dest_server: one that Argo CD cannot
+// place is shown by all of them alike, one that names its cluster, by Argo CD 3.0.0 to 3.0.5, by its owner alone.
 func (s Observation) ByName() (more int) {
 	least, answered := -1, 0
 	for _, p := range s.Pods {
@@ -83,8 +83,8 @@ func (s Observation) ByName() (more int) {
 	return more
 }
 
-// ByNameAfter is ByName, but where one pod alone answers, of which none can tell: there it is what was known before, and no more than
-// that pod shows.
+// ByNameAfter is ByName, but where one pod alone answers, of which none can tell: there it is what was known before,
+// and no more than that pod shows.
 func (s Observation) ByNameAfter(before int) int {
 	answered, shown := 0, 0
 	for _, p := range s.Pods {
@@ -98,10 +98,10 @@ func (s Observation) ByNameAfter(before int) int {
 	return s.ByName()
 }
 
-// ClusterObservation is a cluster in an Observation. Holders indexes the pods that are responsible for one of its Applications;
-// Owners are their replicas, Live those of them that have read the cluster and are connected to it, Cached all replicas
-// that show its gauges; each sorted, none twice. Readers indexes the pods that have read it and are connected to it, and show none of its
-// Applications.
+// ClusterObservation is a cluster in an Observation. Holders indexes the pods that are responsible for one of its
+// Applications; Owners are their replicas, Live those of them that have read the cluster and are connected to it,
+// Cached all replicas that show its gauges; each sorted, none twice. Readers indexes the pods that have read it and are
+// connected to it, and show none of its Applications.
 type ClusterObservation struct {
 	Server  string `json:"server"`
 	Skip    bool   `json:"skip,omitempty"` // Argo CD was told to leave the cluster alone
@@ -117,12 +117,13 @@ type ClusterObservation struct {
 // ManyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
 const ManyByName = 5
 
-// Hides reports whether two looks in a row, of which before is what the first one counted, show that Argo CD leaves destinations empty.
+// Hides reports whether two looks in a row, of which before is what the first one counted, show that Argo CD leaves
+// destinations empty.
 func (s Observation) Hides(before int) bool { return min(before, s.ByNameAfter(before)) >= ManyByName }
 
-// WithReaders is the observation where Argo CD leaves destinations empty: of a cluster that it shows nobody for, the only pod that keeps a
-// cache of it, a live one, is the owner. A pod drops the cache of a cluster that is its own no more, and shows it for 30 s at most; the
-// next one has none before it works on it.
+// WithReaders is the observation where Argo CD leaves destinations empty: of a cluster that it shows nobody for, the
+// only pod that keeps a cache of it, a live one, is the owner. A pod drops the cache of a cluster that is its own no
+// more, and shows it for 30 s at most; the next one has none before it works on it.
 func (s Observation) WithReaders() Observation {
 	s.Clusters = maps.Clone(s.Clusters)
 	for name, c := range s.Clusters {
@@ -134,15 +135,15 @@ func (s Observation) WithReaders() Observation {
 	return s
 }
 
-// Unshown reports whether Argo CD 3.0.0 to 3.0.5 would show nobody as a cluster's owner though it may have one: all its Applications
-// give its name, which those versions show with an empty dest_server, and a pod that answers keeps its cache. One that no pod keeps a
-// cache of has no owner in any version.
+// Unshown reports whether Argo CD 3.0.0 to 3.0.5 would show nobody as a cluster's owner though it may have one: all its
+// Applications give its name, which those versions show with an empty dest_server, and a pod that answers keeps its
+// cache. One that no pod keeps a cache of has no owner in any version.
 func (c ClusterObservation) Unshown() bool {
 	return c.ByName && len(c.Holders) == 0 && len(c.Cached) > 0
 }
 
-// TellByName notes which clusters have Applications of which none gives the server; byServer is the number of those that do, and
-// where that is Unknown or not said, nothing is noted.
+// TellByName notes which clusters have Applications of which none gives the server; byServer is the number of those
+// that do, and where that is Unknown or not said, nothing is noted.
 func (s Observation) TellByName(byServer Applications) {
 	for name, c := range s.Clusters {
 		n, said := byServer[c.Server]
@@ -155,10 +156,12 @@ func (s Observation) TellByName(byServer Applications) {
 // Join puts the reports beside the fleet, by cluster Secret name. Clusters with one server URL cannot be told apart,
 // and all have what any of them has.
 func Join(reports []scrape.PodReport, fleet discover.Fleet, apps Applications) Observation {
-	s := Observation{Pods: make([]PodObservation, len(reports)), Clusters: make(map[string]ClusterObservation, len(fleet.Clusters))}
+	s := Observation{Pods: make([]PodObservation, len(reports)),
+		Clusters: make(map[string]ClusterObservation, len(fleet.Clusters))}
 	ready, answered := 0, 0
 	for i, r := range reports {
-		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt, r.Unplaced, r.Quoted, r.Started}
+		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt, r.Unplaced,
+			r.Quoted, r.Started}
 		if r.Ready {
 			ready++
 			if r.Answered() {

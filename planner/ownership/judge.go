@@ -18,18 +18,19 @@ type Grace struct {
 }
 
 func (g Grace) withDefaults() Grace {
-	return Grace{Orphaned: cmp.Or(max(g.Orphaned, 0), OrphanedAfter), Doubled: cmp.Or(max(g.Doubled, 0), 30*time.Second)}
+	return Grace{Orphaned: cmp.Or(max(g.Orphaned, 0), OrphanedAfter),
+		Doubled: cmp.Or(max(g.Doubled, 0), 30*time.Second)}
 }
 
 // OrphanedAfter is for how long nobody must have a cluster.
 const OrphanedAfter = 2 * time.Minute
 
 const (
-	// resting is for how long a replica must show a cluster's gauges without any Application until the last Application is
-	// taken to be deleted: a loser shows its gauges for 30 s, half as much again is the margin.
+	// resting is for how long a replica must show a cluster's gauges without any Application until the last Application
+	// is taken to be deleted: a loser shows its gauges for 30 s, half as much again is the margin.
 	resting = 45 * time.Second
-	// forgotten is for how long a cluster that vanished without a trace is taken to be orphaned, where nobody can read the
-	// Applications: longer than the longest orphan that was reported (argo-cd#29476: 57 h), and not for ever.
+	// forgotten is for how long a cluster that vanished without a trace is taken to be orphaned, where nobody can read
+	// the Applications: longer than the longest orphan that was reported (argo-cd#29476: 57 h), and not for ever.
 	forgotten = 72 * time.Hour
 )
 
@@ -46,7 +47,8 @@ type Memory struct {
 	Settings []Setting            `json:"settings,omitempty"` // that the pods may have, in the order of their times
 }
 
-// Idle reports whether a cluster is known to have no Application, as Observation.Idle, and nobody is remembered to have had it since.
+// Idle reports whether a cluster is known to have no Application, as Observation.Idle, and nobody is remembered to have
+// had it since.
 func (m Memory) Idle(s Observation, name string) bool {
 	_, had := m.Last[name]
 	return !had && s.Idle(name)
@@ -63,7 +65,8 @@ type Verdict struct {
 // Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the
 // replica that the plan gives a cluster. now only bounds the samples' own clock. Neither argument is changed.
 func Judge(m Memory, s Observation, intended func(cluster string) (replica int, planned bool), now time.Time, g Grace) (Memory, Verdict) {
-	j := judge{observation: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]observed.Owned, len(s.Clusters))}}
+	j := judge{observation: s, grace: g.withDefaults(), memory: m.clone(),
+		verdict: Verdict{Owned: make(map[string]observed.Owned, len(s.Clusters))}}
 	j.oldest, j.newest = span(s.Pods, everyPod(s.Pods), now)
 	j.newest = later(j.newest, m.Newest)
 	if j.memory.Begun.IsZero() {
@@ -127,13 +130,14 @@ func (j *judge) unknown(name string, c ClusterObservation, intended int) bool {
 		if p.Answered {
 			return false
 		}
-		return p.Replica == intended && intended != plan.NoReplica || p.Running && (p.Replica == plan.NoReplica || known && p.Replica == last)
+		return p.Replica == intended && intended != plan.NoReplica || p.Running &&
+			(p.Replica == plan.NoReplica || known && p.Replica == last)
 	})
 }
 
 // empty reports whether a cluster that nobody has is one without Applications. Where those cannot be read, one that
-// nobody ever had is; so is one whose cache stays where it was. What was listed before its owner was gone says nothing: its
-// Application may be younger.
+// nobody ever had is; so is one whose cache stays where it was. What was listed before its owner was gone says nothing:
+// its Application may be younger.
 func (j *judge) empty(name string, c ClusterObservation) bool {
 	if c.Apps > 0 || c.Apps == 0 && j.staleFor(name) {
 		return false
@@ -249,7 +253,8 @@ func later(a, b time.Time) time.Time {
 }
 
 func (m Memory) clone() Memory {
-	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Astray: maps.Clone(m.Astray), Followed: m.Followed, Newest: m.Newest, Begun: m.Begun, Settings: m.Settings}
+	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled),
+		Astray: maps.Clone(m.Astray), Followed: m.Followed, Newest: m.Newest, Begun: m.Begun, Settings: m.Settings}
 	if c.Last == nil {
 		c.Last = map[string]int{}
 	}

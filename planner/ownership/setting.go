@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Setting is the namespaces whose Applications Argo CD was told to work on, since when that was seen, and when Applications were listed by it
-// last.
+// Setting is the namespaces whose Applications Argo CD was told to work on, since when that was seen, and when
+// Applications were listed by it last.
 type Setting struct {
 	Of    string    `json:"of"`
 	Since time.Time `json:"since"`
@@ -15,17 +15,18 @@ type Setting struct {
 }
 
 const (
-	// around is by how much the time at which a setting was first seen and the time from which a container has it may differ: a cycle, and the
-	// minute for which a kubelet may keep a ConfigMap.
+	// around is by how much the time at which a setting was first seen and the time from which a container has it may
+	// differ: a cycle, and the minute for which a kubelet may keep a ConfigMap.
 	around = 2 * time.Minute
-	// doubtedFor is how long a container counts as one of another setting that started while nobody looked which one there was.
+	// doubtedFor is how long a container counts as one of another setting that started while nobody looked which one
+	// there was.
 	doubtedFor = 2 * time.Hour
 	// mostSettings is how many are remembered.
 	mostSettings = 32
 )
 
-// Unsettled tells since when a pod may go by another setting than the Applications were listed by; zero: none does. A container has its
-// setting from its start, whatever the ConfigMap says since.
+// Unsettled tells since when a pod may go by another setting than the Applications were listed by; zero: none does. A
+// container has its setting from its start, whatever the ConfigMap says since.
 func (m Memory) Unsettled(s Observation, now time.Time) (since time.Time) {
 	settings := m.settings(s, now)
 	if len(settings) == 0 {
@@ -40,8 +41,8 @@ func (m Memory) Unsettled(s Observation, now time.Time) (since time.Time) {
 	return time.Time{}
 }
 
-// startedBy reports whether a container of that start has the last setting: it can have no other one, or may have it, and has run long enough
-// since that one was seen.
+// startedBy reports whether a container of that start has the last setting: it can have no other one, or may have it,
+// and has run long enough since that one was seen.
 func startedBy(settings []Setting, started, now time.Time) bool {
 	last := len(settings) - 1
 	may, other := false, false
@@ -68,8 +69,8 @@ func mayHave(settings []Setting, i int, started time.Time) bool {
 	return began && !ended
 }
 
-// Doubted is the observation as it may be believed: while a pod may go by another setting, a cluster of which no Application was listed may
-// have some.
+// Doubted is the observation as it may be believed: while a pod may go by another setting, a cluster of which no
+// Application was listed may have some.
 func (s Observation) Doubted(m Memory, now time.Time) Observation {
 	if m.Unsettled(s, now).IsZero() {
 		return s

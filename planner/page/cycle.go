@@ -31,11 +31,14 @@ func OfCycle(in input.Inputs, out cycle.Outcome, names map[string]string) view.V
 		capacity, says = l.Load, lineText(status.Line{Load: l.Load, Configured: l.Configured, Since: l.Since})
 	}
 	moves := movesOf(out)
-	v.Stacks = []chart.Stack{chart.DrawStack("now", "What each replica carries now", cycleColumns(out.Now, out, moves, false), capacity, says)}
+	v.Stacks = []chart.Stack{chart.DrawStack("now", "What each replica carries now",
+		cycleColumns(out.Now, out, moves, false), capacity, says)}
 	if c := out.Candidate; c != nil {
-		v.Stacks = append(v.Stacks, chart.DrawStack("then", "What each would carry", cycleColumns(c.Replicas, out, moves, true), capacity, says))
+		v.Stacks = append(v.Stacks, chart.DrawStack("then", "What each would carry",
+			cycleColumns(c.Replicas, out, moves, true), capacity, says))
 	} else {
-		v.Notes = []view.Note{{Level: view.Warn, Title: "No evidence, no move", Text: "Without believable metrics everything stays as it is."}}
+		v.Notes = []view.Note{{Level: view.Warn, Title: "No evidence, no move",
+			Text: "Without believable metrics everything stays as it is."}}
 	}
 	v.Tables = append(alternatives(in, out, names), sizeTables(out)...)
 	return v
@@ -56,7 +59,8 @@ func cycleColumns(replicas []plan.Replica, out cycle.Outcome, moves map[string]c
 	columns, values := make([][]chart.Item, min(len(replicas), most)), valuesOf(out.Memory.LastGood)
 	for i := range columns {
 		for _, l := range replicas[i].LoadIndexes {
-			it := chart.Item{Name: l.Shard.ID, Load: max(l.Value, 0), Says: fmt.Sprintf("%s: load %s", wording.Name(l.Shard.ID), l.Value.Display())}
+			it := chart.Item{Name: l.Shard.ID, Load: max(l.Value, 0),
+				Says: fmt.Sprintf("%s: load %s", wording.Name(l.Shard.ID), l.Value.Display())}
 			m, moves := moves[l.Shard.ID]
 			_, pinned := out.Pins[l.Shard.ID]
 			switch {
@@ -84,7 +88,8 @@ func cycleFacts(out cycle.Outcome) []view.Fact {
 		level += " → " + ratio(c.Replicas)
 		moves = len(c.Moves)
 	}
-	list = append(list, view.Fact{Label: "Replicas", Value: replicas}, view.Fact{Label: "Fullest over mean", Value: level, Says: "1 is level"},
+	list = append(list, view.Fact{Label: "Replicas", Value: replicas},
+		view.Fact{Label: "Fullest over mean", Value: level, Says: "1 is level"},
 		view.Fact{Label: "Would move", Value: wording.Count(moves), Says: "clusters"})
 	if l := out.Line; l != nil {
 		list = append(list, view.Fact{Label: "Capacity", Value: l.Load.Display(),
@@ -164,13 +169,15 @@ func cycleClusters(out cycle.Outcome) view.Clusters {
 
 // alternatives are what else could be, by the same loads.
 func alternatives(in input.Inputs, out cycle.Outcome, names map[string]string) []view.Table {
-	t := view.Table{ID: "alternatives", Title: "By the same loads", Caption: "What else could be, by the same loads", Head: []string{"Who deals", "Replicas", "Fullest over mean", "Moves"}}
+	t := view.Table{ID: "alternatives", Title: "By the same loads", Caption: "What else could be, by the same loads",
+		Head: []string{"Who deals", "Replicas", "Fullest over mean", "Moves"}}
 	for _, a := range cycle.Alternatives(in, out) {
 		called := a.Name
 		if n, ok := names[a.Name]; ok {
 			called = n
 		}
-		t.Rows = append(t.Rows, []string{wording.Line(called), wording.Count(a.Replicas), strconv.FormatFloat(a.Imbalance, 'f', 2, 64), wording.Count(a.Moves)})
+		t.Rows = append(t.Rows, []string{wording.Line(called), wording.Count(a.Replicas),
+			strconv.FormatFloat(a.Imbalance, 'f', 2, 64), wording.Count(a.Moves)})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -183,7 +190,8 @@ func sizeTables(out cycle.Outcome) []view.Table {
 	if out.Sizing == nil || len(out.Sizing.Replicas) == 0 {
 		return nil
 	}
-	t := view.Table{ID: "sizes", Title: "Sizes", Caption: "How large replicas are, and are to be", Head: []string{"Replica", "Held at", "Wanted"}}
+	t := view.Table{ID: "sizes", Title: "Sizes", Caption: "How large replicas are, and are to be",
+		Head: []string{"Replica", "Held at", "Wanted"}}
 	for _, r := range out.Sizing.Replicas {
 		which := strconv.Itoa(r.Replica)
 		if r.Replica == size.All {

@@ -46,12 +46,14 @@ type scene struct {
 // Of makes a page's content.
 func Of(f Fleet) view.View {
 	s := sceneOf(f)
-	v := view.View{Title: "No plan", Mode: "No plan", AsOf: wording.Moment(f.Now), Standing: standing(f), Notes: notes(f), Conditions: conditions(f), Waits: waits(s), Decisions: decided(f),
+	v := view.View{Title: "No plan", Mode: "No plan", AsOf: wording.Moment(f.Now), Standing: standing(f),
+		Notes: notes(f), Conditions: conditions(f), Waits: waits(s), Decisions: decided(f),
 		Clusters: clusterTable(s), Foot: foot(f)}
 	if p := f.Document.Plan; p != nil {
 		v.Title = wording.Name(p.Target.Namespace + "/" + p.Target.Name)
 		v.Mode = wording.Name(string(p.Mode))
-		v.Stacks = []chart.Stack{chart.DrawStack("replicas", "What each replica carries", columnsOf(s), s.capacity, s.line)}
+		v.Stacks = []chart.Stack{chart.DrawStack("replicas", "What each replica carries", columnsOf(s), s.capacity,
+			s.line)}
 		v.Replicas = replicaTable(s)
 	}
 	v.Facts, v.Tables = facts(s), byUser(f)
@@ -118,7 +120,8 @@ func knownOf(v *plan.View, f Fleet) []known {
 		row, planned := v.Plan.Clusters[n]
 		_, there := shards[n]
 		_, pinned := f.Pins[n]
-		c := known{Shard: names[n], at: plan.NoReplica, load: max(plan.LoadOf(row.Load), 0), planned: planned, gone: f.Clusters != nil && !there,
+		c := known{Shard: names[n], at: plan.NoReplica, load: max(plan.LoadOf(row.Load), 0), planned: planned,
+			gone:   f.Clusters != nil && !there,
 			pinned: pinned || row.Pinned, move: moves[n], faults: faults[n], apart: f.Apart[n]}
 		if at, _, ok := v.Effective(n); ok && at >= 0 && at < most {
 			c.at = at
@@ -207,7 +210,8 @@ func (c known) says(pins plan.Pins) string {
 	return text
 }
 
-// columnsOf are the clusters by replica. One that moves is in the column that it has, and an outline in the one it goes to.
+// columnsOf are the clusters by replica. One that moves is in the column that it has, and an outline in the one it goes
+// to.
 func columnsOf(s scene) [][]chart.Item {
 	columns, values := make([][]chart.Item, s.replicas), valuesOf(s.Values)
 	for _, c := range s.clusters {

@@ -1,5 +1,6 @@
-// Package page draws a fleet as one page of HTML: replicas as columns of stacked clusters, what waits and why, decisions,
-// load over time, each replica and each cluster. It is a function of values: the same fleet makes the same bytes.
+// Package page draws a fleet as one page of HTML: replicas as columns of stacked clusters, what waits and why,
+// decisions, load over time, each replica and each cluster. It is a function of values: the same fleet makes the same
+// bytes.
 package page
 
 import (

@@ -37,7 +37,8 @@ func replicaTable(s scene) *view.Replicas {
 	p := s.Document.Plan
 	t := &view.Replicas{Sizes: p.Sizes != nil || p.Resources != nil}
 	for i, r := range sums {
-		row := view.ReplicaRow{ID: strconv.Itoa(i), Clusters: wording.Count(r.clusters), Load: r.load.Display(), Of: percent(r.load, s.capacity), Pinned: wording.Count(r.pinned),
+		row := view.ReplicaRow{ID: strconv.Itoa(i), Clusters: wording.Count(r.clusters), Load: r.load.Display(),
+			Of: percent(r.load, s.capacity), Pinned: wording.Count(r.pinned),
 			Level: view.Neutral, State: "no pod is seen", Holds: held(*p, i)}
 		podOf(&row, s, i)
 		t.Rows = append(t.Rows, row)
@@ -150,16 +151,19 @@ func byUser(f Fleet) []view.Table {
 		return nil
 	}
 	p := f.Status.PutBack
-	t := view.Table{ID: "by-user", Title: "Enforcement by user", Caption: "Whose writes were put back or refused since " + wording.Moment(p.Since),
-		Head: []string{"User", "Put back", "Refused", "Last"}}
+	t := view.Table{ID: "by-user", Title: "Enforcement by user",
+		Caption: "Whose writes were put back or refused since " + wording.Moment(p.Since),
+		Head:    []string{"User", "Put back", "Refused", "Last"}}
 	if p.Unverified {
 		t.Caption += ", as callers say: whoever reaches the webhook's port may name any user (manifests/components/client-auth ends that)"
 	}
 	for _, u := range p.Users[:min(len(p.Users), probing.MostUsers)] {
-		t.Rows = append(t.Rows, []string{wording.Name(u.User), wording.Count(u.PutBack), wording.Count(u.Refused), wording.Since(u.Last, f.Now)})
+		t.Rows = append(t.Rows, []string{wording.Name(u.User), wording.Count(u.PutBack), wording.Count(u.Refused),
+			wording.Since(u.Last, f.Now)})
 	}
 	if p.Others > 0 {
-		t.Rows = append(t.Rows, []string{"others", fmt.Sprintf("%s, put back or refused", wording.Count(p.Others)), "", ""})
+		t.Rows = append(t.Rows, []string{"others", fmt.Sprintf("%s, put back or refused", wording.Count(p.Others)), "",
+			""})
 	}
 	if len(t.Rows) == 0 {
 		t.Rows = [][]string{{"nobody", "0", "0", ""}}

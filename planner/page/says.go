@@ -40,12 +40,15 @@ func notes(f Fleet) []view.Note {
 	}
 	switch said := f.Status; {
 	case said == nil:
-		add(view.Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
+		add(view.Neutral, "No leader has said how things are",
+			"Conditions, faults and what waits are the leader's word, and there is none yet.")
 	case said.Ahead(f.Now):
 		add(view.Bad, "The leader's clock is ahead", fmt.Sprintf("It looked at %s, which is in %s by the clock here: "+
-			"nobody can tell how old what it says is. Set the clocks right.", wording.Moment(said.LookedAt), wording.Span(said.LookedAt.Sub(f.Now))))
+			"nobody can tell how old what it says is. Set the clocks right.", wording.Moment(said.LookedAt),
+			wording.Span(said.LookedAt.Sub(f.Now))))
 	case said.Old(f.Now):
-		add(view.Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
+		add(view.Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.",
+			wording.Since(said.LookedAt, f.Now), wording.Moment(said.LookedAt)))
 	}
 	for _, u := range f.Unseen {
 		add(view.Warn, "Not everything is seen", u)
@@ -72,7 +75,8 @@ func conditions(f Fleet) []view.Condition {
 	}
 	var list []view.Condition
 	for _, c := range f.Status.Conditions {
-		list = append(list, view.Condition{Level: levelOf(c), Name: wording.Line(string(c.Type)), State: wording.Line(string(c.Status)), Reason: wording.Line(string(c.Reason)),
+		list = append(list, view.Condition{Level: levelOf(c), Name: wording.Line(string(c.Type)),
+			State: wording.Line(string(c.Status)), Reason: wording.Line(string(c.Reason)),
 			Message: wording.Line(c.Message), Lasted: wording.Lasted(c.LastTransitionTime, f.Now)})
 	}
 	return list
@@ -118,7 +122,8 @@ func facts(s scene) []view.Fact {
 	}
 	list = append(list, view.Fact{Label: "Replicas", Value: replicas, Says: ""},
 		view.Fact{Label: "Load", Value: all.Display(), Says: "as of the last decision"},
-		view.Fact{Label: "Fullest over mean", Value: strconv.FormatFloat(outcome.Imbalance(sums), 'f', 2, 64), Says: "1 is level"})
+		view.Fact{Label: "Fullest over mean", Value: strconv.FormatFloat(outcome.Imbalance(sums), 'f', 2, 64),
+			Says: "1 is level"})
 	if s.capacity > 0 {
 		list = append(list, view.Fact{Label: "Capacity", Value: s.capacity.Display(), Says: s.line})
 	}
@@ -181,7 +186,8 @@ func faults(said status.Status, now time.Time, add func(l view.Level, what, why,
 		add(view.Bad, "Cluster "+wording.Name(f.Cluster)+" has no replica", why, wording.LastedFor(f.Since, now))
 	}
 	for _, f := range said.Doubled {
-		add(view.Bad, "Cluster "+wording.Name(f.Cluster)+" has several replicas", "replicas "+joined(f.Owners)+" have it", wording.LastedFor(f.Since, now))
+		add(view.Bad, "Cluster "+wording.Name(f.Cluster)+" has several replicas",
+			"replicas "+joined(f.Owners)+" have it", wording.LastedFor(f.Since, now))
 	}
 	for _, p := range said.Problems {
 		level, what := view.Info, string(p.Phase)+": "+p.Kind
@@ -239,10 +245,12 @@ func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l view.Le
 // wanted is what levelling would do, and what keeps it.
 func wanted(said status.Status, now time.Time, add func(l view.Level, what, why, times string)) {
 	if said.HeldUntil.After(now) {
-		add(view.Warn, "Nothing begins", "A rollout failed or went back to an earlier plan.", "until "+wording.Moment(said.HeldUntil))
+		add(view.Warn, "Nothing begins", "A rollout failed or went back to an earlier plan.",
+			"until "+wording.Moment(said.HeldUntil))
 	}
 	if c := said.Candidate; c != nil && c.Moves > 0 {
-		add(view.Neutral, fmt.Sprintf("Levelling would move %s on %s", wording.Plural(c.Moves, "cluster"), wording.Plural(c.Replicas, "replica")), c.Verdict, "")
+		add(view.Neutral, fmt.Sprintf("Levelling would move %s on %s", wording.Plural(c.Moves, "cluster"),
+			wording.Plural(c.Replicas, "replica")), c.Verdict, "")
 	}
 	if b := said.Budget; b != nil {
 		level, times := view.Neutral, ""
@@ -260,7 +268,8 @@ func wanted(said status.Status, now time.Time, add func(l view.Level, what, why,
 func decided(f Fleet) []view.Decision {
 	var list []view.Decision
 	for i, k := range f.Kept {
-		d := view.Decision{Revision: strconv.FormatInt(k.Plan.Revision, 10), At: wording.Moment(k.At), Ago: wording.Since(k.At, f.Now), By: wording.Line(k.By), Reason: wording.Line(k.Reason)}
+		d := view.Decision{Revision: strconv.FormatInt(k.Plan.Revision, 10), At: wording.Moment(k.At),
+			Ago: wording.Since(k.At, f.Now), By: wording.Line(k.By), Reason: wording.Line(k.Reason)}
 		c := chart.CarriedBy(k)
 		if i+1 < len(f.Kept) {
 			d.Figures = changes(f.Kept[i+1].Plan, k.Plan)

@@ -14,8 +14,8 @@ import (
 // mostMetrics bounds how many values a cluster says: whoever may write the history may put any number of metrics there.
 const mostMetrics = 12
 
-// valuesOf answers what a cluster's metrics are: the last value of each that was believed, and when the oldest of them was sampled;
-// empty where there is none.
+// valuesOf answers what a cluster's metrics are: the last value of each that was believed, and when the oldest of them
+// was sampled; empty where there is none.
 func valuesOf(l measure.LastGood) func(id string) string {
 	columns := l.Columns[:min(len(l.Columns), mostMetrics)]
 	called := make([]string, len(columns))

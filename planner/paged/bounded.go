@@ -13,14 +13,14 @@ import (
 )
 
 // mostBytes is what one answer of the API server may have: more than any one object can be. Who may
-// create objects makes each of them as large as etcd takes it, 1.5 MiB, and the planner would hold a page of them twice. An object that etcd
-// keeps as protobuf, as a Node, has six bytes in an answer for each "<" (\u003c).
+// create objects makes each of them as large as etcd takes it, 1.5 MiB, and the planner would hold a page of them
+// twice. An object that etcd keeps as protobuf, as a Node, has six bytes in an answer for each "<" (\u003c).
 const mostBytes = 10 << 20
 
 var errTooLarge = errors.New("the answer is too large to be read at once")
 
-// Bounded is a client's configuration by which no answer is read beyond that, but for a watch's, which never ends: of it
-// client-go decodes an object at a time, each within a bound of its own.
+// Bounded is a client's configuration by which no answer is read beyond that, but for a watch's, which never ends: of
+// it client-go decodes an object at a time, each within a bound of its own.
 func Bounded(config *rest.Config) *rest.Config {
 	bounded := rest.CopyConfig(config)
 	bounded.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundedTransport{next} })
@@ -89,7 +89,8 @@ func Each(ctx context.Context, r client.Reader, list client.ObjectList, visit fu
 }
 
 // Pages calls read for each page with how many objects it may have and where it begins; read says where the next one
-// does. Pages grow again by and by: some objects as large as can be must not have thousands of small ones read one by one.
+// does. Pages grow again by and by: some objects as large as can be must not have thousands of small ones read one by
+// one.
 func Pages(first int, read func(limit int64, next string) (string, error)) error {
 	limit, next, done := first, "", 0
 	for {

@@ -25,7 +25,8 @@ func NewFrame(items []Item, b Bounds) (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	f := Frame{Most: b.MaxReplicas, Capacity: b.Capacity, Heaviest: heaviest, because: MaxReplicas, cap: b.MaxClusters, memory: b.Memory}
+	f := Frame{Most: b.MaxReplicas, Capacity: b.Capacity, Heaviest: heaviest, because: MaxReplicas, cap: b.MaxClusters,
+		memory: b.Memory}
 	if f.Capacity == 0 {
 		f.Capacity = heaviest
 	}
@@ -81,12 +82,13 @@ func (f Frame) addMemory(p *Partition, items []Item) {
 	}
 }
 
-// overMemory says which item takes a replica beyond its memory, and which rule wants it there. The fixed items count first, then
-// those that take the most.
+// overMemory says which item takes a replica beyond its memory, and which rule wants it there. The fixed items count
+// first, then those that take the most.
 func (f Frame) overMemory(items []Item, of []int, replica int) Lost {
 	on := itemsOn(of, replica)
 	slices.SortFunc(on, func(a, b int) int {
-		return cmp.Or(cmp.Compare(free(items[b]), free(items[a])), cmp.Compare(items[b].Memory, items[a].Memory), cmp.Compare(items[a].ID, items[b].ID))
+		return cmp.Or(cmp.Compare(free(items[b]), free(items[a])), cmp.Compare(items[b].Memory, items[a].Memory),
+			cmp.Compare(items[a].ID, items[b].ID))
 	})
 	lost := Lost{What: Memory, To: f.because, Replica: replica}
 	var bytes plan.Bytes
@@ -121,7 +123,8 @@ func free(it Item) int { return min(it.Replica, 0) }
 func (f Frame) overCap(items []Item, of []int, replica, room int) Lost {
 	on := itemsOn(of, replica)
 	slices.SortFunc(on, func(a, b int) int {
-		return cmp.Or(cmp.Compare(free(items[b]), free(items[a])), cmp.Compare(items[b].Load, items[a].Load), cmp.Compare(items[a].ID, items[b].ID))
+		return cmp.Or(cmp.Compare(free(items[b]), free(items[a])), cmp.Compare(items[b].Load, items[a].Load),
+			cmp.Compare(items[a].ID, items[b].ID))
 	})
 	lost := Lost{What: MaxClusters, To: f.because, Replica: replica}
 	clusters := 0

@@ -10,7 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Free is the Replica of an item that no rule fixes: the partition chooses one. Of an item that is on none, plan.NoReplica says so.
+// Free is the Replica of an item that no rule fixes: the partition chooses one. Of an item that is on none,
+// plan.NoReplica says so.
 const Free = plan.NoReplica
 
 // Item is a unit of clusters that must stay together, for Secrets with one server URL are one cluster to Argo CD.
@@ -26,8 +27,8 @@ type Item struct {
 	Memory   plan.Bytes
 }
 
-// Bounds is what a partition must keep to. MaxReplicas wins over Fixed, Fixed over MinReplicas. Held are replicas that are
-// needed whatever is on them, as those of fixed items are.
+// Bounds is what a partition must keep to. MaxReplicas wins over Fixed, Fixed over MinReplicas. Held are replicas that
+// are needed whatever is on them, as those of fixed items are.
 type Bounds struct {
 	MinReplicas int
 	Held        int
@@ -88,15 +89,18 @@ type Lost struct {
 func (l Lost) String() string {
 	switch {
 	case l.What == MaxClusters:
-		return fmt.Sprintf("replica %d has more clusters than maxClustersPerReplica since %q joined it: %s goes first", l.Replica, l.Item, l.To)
+		return fmt.Sprintf("replica %d has more clusters than maxClustersPerReplica since %q joined it: %s goes first",
+			l.Replica, l.Item, l.To)
 	case l.What == Memory && l.To == Undivided:
 		return fmt.Sprintf("%q takes more memory than a replica has, and Argo CD cannot split a cluster: it is on replica %d", l.Item, l.Replica)
 	case l.What == Memory:
-		return fmt.Sprintf("replica %d has more memory in use than it may since %q joined it: %s goes first", l.Replica, l.Item, l.To)
+		return fmt.Sprintf("replica %d has more memory in use than it may since %q joined it: %s goes first", l.Replica,
+			l.Item, l.To)
 	case l.What == Closed:
 		return fmt.Sprintf("replica %d is closed, and %q goes there: %s goes first", l.Replica, l.Item, l.To)
 	case l.To == Pin:
-		return fmt.Sprintf("there are more replicas than the fixed number, for %q is pinned to replica %d", l.Item, l.Replica)
+		return fmt.Sprintf("there are more replicas than the fixed number, for %q is pinned to replica %d", l.Item,
+			l.Replica)
 	default:
 		return fmt.Sprintf("%s gives way to %s", l.What, l.To)
 	}
@@ -119,7 +123,8 @@ func check(items []Item, b Bounds) (heaviest plan.Load, err error) {
 			break
 		}
 		if memory = memory.Plus(it.Memory); b.Memory > 0 && memory == math.MaxInt64 {
-			errs = append(errs, fmt.Errorf("partitioning %q: with it the memory of all is beyond what can be added up", it.ID))
+			errs = append(errs, fmt.Errorf("partitioning %q: with it the memory of all is beyond what can be added up",
+				it.ID))
 			break
 		}
 	}
@@ -133,7 +138,8 @@ func (it *Item) check(maxReplicas int) error {
 	case it.Memory < 0:
 		return fmt.Errorf("partitioning %q: it takes %d bytes of memory, and that is 0 or more", it.ID, it.Memory)
 	case it.Clusters < 1 || it.Clusters > math.MaxInt32:
-		return fmt.Errorf("partitioning %q: it stands for %d clusters, and an item has at least one", it.ID, it.Clusters)
+		return fmt.Errorf("partitioning %q: it stands for %d clusters, and an item has at least one", it.ID,
+			it.Clusters)
 	case it.Replica < Free:
 		return fmt.Errorf("partitioning %q: it is pinned to replica %d, and replicas count from 0", it.ID, it.Replica)
 	case it.Replica >= maxReplicas && maxReplicas > 0:
@@ -145,7 +151,8 @@ func (it *Item) check(maxReplicas int) error {
 
 func (b Bounds) check() (errs []error) {
 	if b.MaxReplicas < 1 {
-		errs = append(errs, fmt.Errorf("partitioning over at most %d replicas: maxReplicas is 1 or more", b.MaxReplicas))
+		errs = append(errs, fmt.Errorf("partitioning over at most %d replicas: maxReplicas is 1 or more",
+			b.MaxReplicas))
 	}
 	if b.MinReplicas < 0 || b.MinReplicas > max(b.MaxReplicas, 1) {
 		errs = append(errs, fmt.Errorf("partitioning over at least %d replicas: minReplicas is between 0 and maxReplicas (%d)", b.MinReplicas, b.MaxReplicas))

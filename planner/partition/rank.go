@@ -15,8 +15,9 @@ type Ranked struct {
 // digit is how many bits one has.
 const digit = 11
 
-// Rank sorts by key, and those with one key by tie. It goes digit by digit, the last first, by as many as tell about all keys apart, and
-// compares those that these have alike: comparisons of thousands of loads would take most of a partition's time.
+// Rank sorts by key, and those with one key by tie. It goes digit by digit, the last first, by as many as tell about
+// all keys apart, and compares those that these have alike: comparisons of thousands of loads would take most of a
+// partition's time.
 func Rank(all []Ranked, tie func(a, b int32) int) {
 	differs := uint64(0)
 	for i := range all {

@@ -1,5 +1,5 @@
-// Package patchable knows what the API server can write as JSON: which managedFields, times and texts keep an object from
-// being patched.
+// Package patchable knows what the API server can write as JSON: which managedFields, times and texts keep an object
+// from being patched.
 package patchable
 
 import (
@@ -49,9 +49,10 @@ func FewManagers(found []metav1.ManagedFieldsEntry) []struct{} {
 	return []struct{}{{}}
 }
 
-// Unpatchable reports whether a manager has a time that JSON does not have, or a name that is no text. The API server stores the first as a
-// number, writes it with five digits of a year or a sign, and reads neither, and makes three bytes of each that is no text: it patches
-// the object no more, whoever asks, but for a patch that starts managedFields anew.
+// Unpatchable reports whether a manager has a time that JSON does not have, or a name that is no text. The API server
+// stores the first as a number, writes it with five digits of a year or a sign, and reads neither, and makes three
+// bytes of each that is no text: it patches the object no more, whoever asks, but for a patch that starts managedFields
+// anew.
 func Unpatchable(found []metav1.ManagedFieldsEntry) bool {
 	for _, e := range found {
 		texts := utf8.ValidString(e.Manager) && utf8.ValidString(e.APIVersion) && utf8.ValidString(e.Subresource)

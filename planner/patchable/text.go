@@ -12,8 +12,9 @@ import (
 // Pointer is a key as a JSON pointer has it (RFC 6901).
 func Pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// IsText reports whether all strings of an object of the API server are UTF-8. Whoever may update it brings others by protobuf, and no JSON
-// holds them: the API server makes three bytes of each where a patch goes by JSON, and the object another one.
+// IsText reports whether all strings of an object of the API server are UTF-8. Whoever may update it brings others by
+// protobuf, and no JSON holds them: the API server makes three bytes of each where a patch goes by JSON, and the object
+// another one.
 func IsText(object any) bool {
 	return !hasPart(reflect.ValueOf(object), func(part reflect.Value) bool {
 		return part.Kind() == reflect.String && !utf8.ValidString(part.String())
@@ -77,8 +78,8 @@ func BeyondJSON(at time.Time) bool {
 	return year < 0 || year > 9999
 }
 
-// HoldsBeyondJSON reports whether a part of an object of the API server holds such a time anywhere: the API server patches the object
-// for nobody, unless the patch takes that part out.
+// HoldsBeyondJSON reports whether a part of an object of the API server holds such a time anywhere: the API server
+// patches the object for nobody, unless the patch takes that part out.
 func HoldsBeyondJSON(part any) bool {
 	return hasPart(reflect.ValueOf(part), func(part reflect.Value) bool {
 		at, is := part.Interface().(metav1.Time)

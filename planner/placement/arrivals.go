@@ -38,8 +38,8 @@ type group struct {
 	selector labels.Selector
 }
 
-// readGroups leaves out a selector that cannot be read: the planner's validation is where that is reported, and no write
-// must fail on it.
+// readGroups leaves out a selector that cannot be read: the planner's validation is where that is reported, and no
+// write must fail on it.
 func readGroups(p plan.Plan) (groups []group) {
 	for _, name := range slices.Sorted(maps.Keys(p.Groups)) {
 		g := p.Groups[name]
@@ -52,7 +52,8 @@ func readGroups(p plan.Plan) (groups []group) {
 
 // NewArrivals indexes a plan: once a change of it.
 func NewArrivals(v *plan.View) *Arrivals {
-	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)), rows: make(map[string]int, len(v.Plan.Clusters)),
+	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)),
+		rows:   make(map[string]int, len(v.Plan.Clusters)),
 		closed: setOf(v.Plan.Cordoned), full: setOf(v.Plan.Full), groups: readGroups(v.Plan)}
 	a.count()
 	a.weigh()
@@ -106,9 +107,9 @@ func (a *Arrivals) Beside(server, name string) (replica int, found bool) {
 }
 
 // Place is the replica of a row with that server, else the valid shard that the cluster has already (current, NoReplica
-// for none) while that replica stays, else that of a group that it stays together with, else weighted rendezvous hashing
-// of the server over the replicas' free capacity: of those that no person wants empty, of those that are not full, of those
-// without a cluster that it is to be apart from. Where all are full they count as if none were.
+// for none) while that replica stays, else that of a group that it stays together with, else weighted rendezvous
+// hashing of the server over the replicas' free capacity: of those that no person wants empty, of those that are not
+// full, of those without a cluster that it is to be apart from. Where all are full they count as if none were.
 func (a *Arrivals) Place(server string, current int, groups []string) int {
 	if replica, ok := a.servers[plan.ServerHash(server)]; ok {
 		return replica
@@ -154,8 +155,8 @@ func (a *Arrivals) AllFull() bool {
 // FillTo bounds by load how many of those that Add counts a replica takes while another one has room; 0 bounds nothing.
 func (a *Arrivals) FillTo(most plan.Load) { a.most = most }
 
-// Add counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to each other, and
-// the next Secret of its server joins it.
+// Add counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to
+// each other, and the next Secret of its server joins it.
 func (a *Arrivals) Add(server string, replica int) {
 	hash := plan.ServerHash(server)
 	_, known := a.servers[hash]
@@ -188,8 +189,8 @@ func (a *Arrivals) Groups(of labels.Labels) (names []string) {
 	return names
 }
 
-// keptBy are the replicas that a cluster's groups keep it from, and those that they want it on, of several groups the first
-// by name first.
+// keptBy are the replicas that a cluster's groups keep it from, and those that they want it on, of several groups the
+// first by name first.
 func (a *Arrivals) keptBy(groups []string) (apart map[int]bool, beside []int) {
 	for _, g := range a.groups {
 		switch {
@@ -237,12 +238,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// aBurst is how many clusters may come between two plans: where a replica has room for fewer it is chosen the more seldom, so that
-// those of one burst do not all find its last place.
+// aBurst is how many clusters may come between two plans: where a replica has room for fewer it is chosen the more
+// seldom, so that those of one burst do not all find its last place.
 const aBurst = 50
 
-// count adds up what replicas carry. A row without a load is of a cluster that is not measured yet: it carries the mean of those that
-// carry any. Where no row has a load, clusters count instead.
+// count adds up what replicas carry. A row without a load is of a cluster that is not measured yet: it carries the mean
+// of those that carry any. Where no row has a load, clusters count instead.
 func (a *Arrivals) count() {
 	v := a.view
 	n := v.Stable()
@@ -285,8 +286,8 @@ func (a *Arrivals) count() {
 // weigh weighs each replica by what it carries below twice the mean, the bound that a burst of new clusters must
 // keep. A full replica keeps 1/64 of the mean: rows are as old as their decision, and no replica may be shut for good.
 //
-// Of the most clusters, what the rows leave says how many of a burst come; Full, which the planner counts with all that has no row,
-// says who takes none.
+// Of the most clusters, what the rows leave says how many of a burst come; Full, which the planner counts with all that
+// has no row, says who takes none.
 func (a *Arrivals) weigh() {
 	n := len(a.carried)
 	mean := max(float64(a.total)/float64(n), 1)

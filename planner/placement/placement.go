@@ -101,8 +101,8 @@ func (p Policy) Holds(b Bin, u Unit) bool {
 func (p Policy) room(b Bin) bool { return p.MaxClusters <= 0 || b.Clusters <= p.MaxClusters }
 
 // Placed is where a unit goes, and whether the replica may carry it with all that was placed before. Crowds says that
-// the replica has one of its groups, and Starves that it has not the memory for it, since no other may receive it: who can wait
-// waits.
+// the replica has one of its groups, and Starves that it has not the memory for it, since no other may receive it: who
+// can wait waits.
 type Placed struct {
 	To      int
 	Fits    bool
@@ -112,9 +112,9 @@ type Placed struct {
 
 // Place chooses a replica for each unit, in the order of units, as if all of them moved: first those that have a home;
 // then, the heaviest first, those that an open replica may carry, each on the fullest that may; then the others, the
-// heaviest first, on the lightest. Replicas that are not open receive only where none is; a replica without the memory receives
-// only where no open one has it; groups are kept apart where an open replica has none of them, before the cap is kept; and the cap
-// is passed only where no other has room.
+// heaviest first, on the lightest. Replicas that are not open receive only where none is; a replica without the memory
+// receives only where no open one has it; groups are kept apart where an open replica has none of them, before the cap
+// is kept; and the cap is passed only where no other has room.
 func Place(units []Unit, bins []Bin, p Policy) []Placed {
 	bins, placed := slices.Clone(bins), make([]Placed, len(units))
 	order := make([]int, len(units))

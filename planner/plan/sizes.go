@@ -76,8 +76,9 @@ func overlaid(values, over map[string]string) map[string]string {
 	return all
 }
 
-// Fitting is what of a size a container that asks for this can be given, and the resources whose request would be above their limit:
-// Kubernetes refuses the whole write for one of them. Webhook and planner both ask here what of the plan a pod template can hold.
+// Fitting is what of a size a container that asks for this can be given, and the resources whose request would be above
+// their limit: Kubernetes refuses the whole write for one of them. Webhook and planner both ask here what of the plan a
+// pod template can hold.
 func (r Resources) Fitting(size Resources) (fits Resources, above []string) {
 	sized, fits := r.With(size), size.clone()
 	for _, name := range slices.Sorted(maps.Keys(overlaid(size.Requests, size.Limits))) {
@@ -200,15 +201,17 @@ var mostSize = map[string]int64{"cpu": 1_000_000, "memory": 1 << 50}
 // sizeLetters bounds a quantity's text: the digits of an int64, and a suffix.
 const sizeLetters = 20
 
-// ParseSize reads how much of a resource a container may be held at: cpu in whole thousandths of a core, memory in whole
-// bytes, each above 0, and written as Kubernetes itself writes it, so that the same size has the same text.
+// ParseSize reads how much of a resource a container may be held at: cpu in whole thousandths of a core, memory in
+// whole bytes, each above 0, and written as Kubernetes itself writes it, so that the same size has the same text.
 func ParseSize(name, text string) (resource.Quantity, error) {
 	most, ok := mostSize[name]
 	switch {
 	case !ok:
-		return resource.Quantity{}, fmt.Errorf("%s does not change in place: only cpu and memory do", printable.Short(name))
+		return resource.Quantity{}, fmt.Errorf("%s does not change in place: only cpu and memory do",
+			printable.Short(name))
 	case !plainQuantity(text):
-		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity that is written like 1500m or 2Gi", name, printable.Short(text))
+		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity that is written like 1500m or 2Gi", name,
+			printable.Short(text))
 	}
 	q, err := resource.ParseQuantity(text)
 	switch {
@@ -239,8 +242,8 @@ const longQuantity = 40
 
 var errLongQuantity = errors.New("is longer than a quantity is, or has an exponent beyond 99")
 
-// ReadQuantity reads what anybody may have written. The library takes any exponent, by which twelve letters are a number of two
-// billion digits: comparing it takes minutes, and a gigabyte.
+// ReadQuantity reads what anybody may have written. The library takes any exponent, by which twelve letters are a
+// number of two billion digits: comparing it takes minutes, and a gigabyte.
 func ReadQuantity(text string) (resource.Quantity, error) {
 	if len(text) > longQuantity {
 		return resource.Quantity{}, errLongQuantity

@@ -1,6 +1,6 @@
 // Package plan is the contract between the planner and the webhook: the shapes that phases hand to each other, the plan
-// with its bounds and its names, and the one lookup that both sides ask for a cluster's replica. How it is written stands
-// in codec, what people write beside it in people. Of ballast it imports printable alone.
+// with its bounds and its names, and the one lookup that both sides ask for a cluster's replica. How it is written
+// stands in codec, what people write beside it in people. Of ballast it imports printable alone.
 package plan
 
 import (
@@ -92,8 +92,8 @@ type Resources struct {
 	Limits   map[string]string `json:"limits,omitempty"`
 }
 
-// Row says which replica owns a cluster. Load is the load at that decision, empty while nothing is known of it; Server a short hash of
-// the server URL, by which a re-created or renamed Secret finds its replica again.
+// Row says which replica owns a cluster. Load is the load at that decision, empty while nothing is known of it; Server
+// a short hash of the server URL, by which a re-created or renamed Secret finds its replica again.
 type Row struct {
 	Replica int    `json:"replica"`
 	Load    string `json:"load,omitempty"`
@@ -147,9 +147,9 @@ type Rollout struct {
 	Was                map[string]int `json:"was,omitempty"`
 }
 
-// ClusterGroup is clusters that stay on one replica, or of which no two share one: those whose Secret the selector takes. At are
-// the replicas that have one, ascending. The webhook asks this of a new cluster; a webhook that does not know it places
-// the cluster as if there were no groups.
+// ClusterGroup is clusters that stay on one replica, or of which no two share one: those whose Secret the selector
+// takes. At are the replicas that have one, ascending. The webhook asks this of a new cluster; a webhook that does not
+// know it places the cluster as if there were no groups.
 type ClusterGroup struct {
 	Together string `json:"together,omitempty"` // the selector of those that stay together
 	Apart    string `json:"apart,omitempty"`    // or of those that are kept apart
@@ -162,13 +162,13 @@ func (g ClusterGroup) Selector() string { return cmp.Or(g.Apart, g.Together) }
 // Plan is the document under data.plan. Replicas is what spec.replicas is held at, unless FreeReplicas leaves it to
 // people or an autoscaler; ControllerReplicas is what the env is held at, 0 = the workload had none and it is not held.
 // Unmanaged says that the workload carries the annotation by which it opted out: neither of them is held, nor its
-// resources. The plan has to say so since a write to the workload's scale does not show its annotations. Cordoned are the
-// replicas that people want empty, ascending, and Groups are partition.groups by name: both decide where a new cluster goes.
-// So do MaxClusters, how many clusters a replica may have (0 = any number), and Full, ascending: the replicas that have as many, or no
-// memory or capacity for one more. While another replica may have it a new cluster goes there; a webhook that does not know the two goes
-// by neither.
-// NextControllerReplicas is what the env becomes with the next change of the pod template that anybody makes, and what it is held at
-// from then on; 0 = nothing waits for one. A webhook that does not know it leaves the env as it is.
+// resources. The plan has to say so since a write to the workload's scale does not show its annotations. Cordoned are
+// the replicas that people want empty, ascending, and Groups are partition.groups by name: both decide where a new
+// cluster goes. So do MaxClusters, how many clusters a replica may have (0 = any number), and Full, ascending: the
+// replicas that have as many, or no memory or capacity for one more. While another replica may have it a new cluster
+// goes there; a webhook that does not know the two goes by neither.
+// NextControllerReplicas is what the env becomes with the next change of the pod template that anybody makes, and what
+// it is held at from then on; 0 = nothing waits for one. A webhook that does not know it leaves the env as it is.
 // Resources are what the pod template is held at, Sizes what running pods are; a plan has at most one of them.
 type Plan struct {
 	Revision           int64

@@ -156,14 +156,16 @@ func (p Plan) Clone() Plan {
 // HoldsEnv reports whether the plan says anything of the env: 0 stands for the absent env of a fleet as found.
 func (p Plan) HoldsEnv() bool { return p.Target.Kind != Deployment && p.ControllerReplicas > 0 }
 
-// Awaits reports whether an env is the one that the plan waits for: it came with a change of the pod template, and stays.
+// Awaits reports whether an env is the one that the plan waits for: it came with a change of the pod template, and
+// stays.
 func (p Plan) Awaits(env int) bool { return env > 0 && env == p.NextControllerReplicas }
 
 // SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those
 // of the decision and change with it only. A plan that is the same is not written again.
 func (p Plan) SameEnforced(o Plan) bool {
 	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Selector != o.Selector || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
-		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || p.NextControllerReplicas != o.NextControllerReplicas || !maps.Equal(p.References, o.References) {
+		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas ||
+		p.NextControllerReplicas != o.NextControllerReplicas || !maps.Equal(p.References, o.References) {
 		return false
 	}
 	if p.MaxClusters != o.MaxClusters || !slices.Equal(p.Full, o.Full) {
@@ -196,7 +198,8 @@ func sameRollout(a, b *Rollout) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Mode == b.Mode && a.Stage == b.Stage && a.Since.Equal(b.Since) && a.From == b.From && a.Replicas == b.Replicas &&
+	return a.Mode == b.Mode && a.Stage == b.Stage && a.Since.Equal(b.Since) && a.From == b.From &&
+		a.Replicas == b.Replicas &&
 		a.ControllerReplicas == b.ControllerReplicas && a.Wave == b.Wave && a.Waves == b.Waves &&
 		maps.Equal(a.Moves, b.Moves) && maps.Equal(a.Was, b.Was)
 }

@@ -95,8 +95,8 @@ func (r *Rollout) Replaces() bool {
 	return scales || r.Stage == Reverting && !r.TakesWaveBack()
 }
 
-// TakesWaveBack reports which of two ways back Reverting is: a wave's clusters go back, between pods that stay. The other
-// takes the number of replicas and the env back, for which pods come, go or restart.
+// TakesWaveBack reports which of two ways back Reverting is: a wave's clusters go back, between pods that stay. The
+// other takes the number of replicas and the env back, for which pods come, go or restart.
 func (r *Rollout) TakesWaveBack() bool { return r.Stage == Reverting && len(r.Moves) > 0 }
 
 // Restarts reports whether the stage restarts the pods: Restarting, and another number of replicas in a Deployment,
@@ -131,5 +131,6 @@ const (
 
 // Reasons lists the closed set, for metrics that show every label from the start.
 func Reasons() []Reason {
-	return []Reason{InPlan, Restored, Assigned, Pinned, Immutable, NoPlan, StalePlan, Observing, Unmanaged, Faulted, PinAdded, PinRefused, PlanKept}
+	return []Reason{InPlan, Restored, Assigned, Pinned, Immutable, NoPlan, StalePlan, Observing, Unmanaged, Faulted,
+		PinAdded, PinRefused, PlanKept}
 }

@@ -33,9 +33,12 @@ type Wire struct {
 // MarshalJSON writes the plan as its document's JSON.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(Wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target,
-		PlannerUser: p.PlannerUser, Selector: p.Selector, Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged,
-		ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, NextEnv: p.NextControllerReplicas, Resources: p.Resources,
-		References: p.References, Cordoned: p.Cordoned, MaxClusters: p.MaxClusters, Full: p.Full, Sizes: p.Sizes.wire(), Groups: p.Groups,
+		PlannerUser: p.PlannerUser, Selector: p.Selector, Replicas: p.Replicas, FreeReplicas: p.FreeReplicas,
+		Unmanaged:          p.Unmanaged,
+		ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, NextEnv: p.NextControllerReplicas,
+		Resources:  p.Resources,
+		References: p.References, Cordoned: p.Cordoned, MaxClusters: p.MaxClusters, Full: p.Full, Sizes: p.Sizes.wire(),
+		Groups:   p.Groups,
 		Clusters: p.Clusters, Rollout: p.Rollout})
 }
 
@@ -54,6 +57,10 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 func (w Wire) Plan() (Plan, error) {
 	sizes, err := sizesOf(w.Sizes)
 	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser,
-		Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas, ControllerReplicas: w.ControllerReplicas,
-		MaxReplicas: w.MaxReplicas, NextControllerReplicas: w.NextEnv, Resources: w.Resources, References: w.References, Cordoned: w.Cordoned, MaxClusters: w.MaxClusters, Full: w.Full, Sizes: sizes, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}, err
+		Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
+		ControllerReplicas: w.ControllerReplicas,
+		MaxReplicas:        w.MaxReplicas, NextControllerReplicas: w.NextEnv, Resources: w.Resources,
+		References: w.References,
+		Cordoned:   w.Cordoned, MaxClusters: w.MaxClusters, Full: w.Full, Sizes: sizes, Groups: w.Groups,
+		Clusters: w.Clusters, Rollout: w.Rollout}, err
 }

@@ -26,15 +26,15 @@ func DefaultMetrics() []Metric {
 	return metricsOf(`sum by (server) (rate(argocd_cluster_events_total{ {{.targets}} }[10m]))`)
 }
 
-// The recording rule of manifests/components/recording-rules, and what it records: the events of each cluster and pod, with
-// the labels of the target.
+// The recording rule of manifests/components/recording-rules, and what it records: the events of each cluster and pod,
+// with the labels of the target.
 const (
 	EventsRule = "ballast:argocd_cluster_events:rate10m"
 	EventsRate = "sum without (group, kind) (rate(argocd_cluster_events_total[10m]))"
 )
 
-// RecordedMetrics are DefaultMetrics of the same values, the events by the recording rule: they are other text, and the same
-// measure.
+// RecordedMetrics are DefaultMetrics of the same values, the events by the recording rule: they are other text, and the
+// same measure.
 func RecordedMetrics() []Metric {
 	return metricsOf(`sum by (server) (` + EventsRule + `{ {{.targets}} })`)
 }
@@ -42,7 +42,8 @@ func RecordedMetrics() []Metric {
 // metricsOf is the default set with that for the events a second of each cluster.
 func metricsOf(rate string) []Metric {
 	const objects = `argocd_cluster_api_resource_objects{ {{.targets}} }`
-	const reconciles, apps = `argocd_app_reconcile_count{ {{.pods}},dest_server!="" }`, `argocd_app_info{ {{.pods}},dest_server!="" }`
+	const reconciles, apps = `argocd_app_reconcile_count{ {{.pods}},dest_server!="" }`,
+		`argocd_app_info{ {{.pods}},dest_server!="" }`
 	ofServer := ageOf("server", `timestamp(`+objects+`)`)
 	ofDestination := ageOf("dest_server", `timestamp(`+reconciles+`) {{.ofTargets}}`)
 	return []Metric{
@@ -58,9 +59,9 @@ func DefaultWeights() map[string]float64 {
 	return map[string]float64{Objects: 0.375, "events": 0.25, "reconciles": 0.25, "apps": 0.125}
 }
 
-// ageOf is an age query, of the time of each series' newest sample: the time of the cluster's newest, where there is none now
-// that of the newest within the longest window, seen in steps of 5 min, Prometheus's lookback. One series a cluster tells of all
-// that is scraped with it, and metrics that share the query share its answer.
+// ageOf is an age query, of the time of each series' newest sample: the time of the cluster's newest, where there is
+// none now that of the newest within the longest window, seen in steps of 5 min, Prometheus's lookback. One series a
+// cluster tells of all that is scraped with it, and metrics that share the query share its answer.
 func ageOf(label, sampled string) string {
 	return fmt.Sprintf(`max by (%[1]s) (%[2]s) or max by (%[1]s) (max_over_time((%[2]s)[3h:5m]))`, label, sampled)
 }

@@ -20,8 +20,8 @@ type question struct {
 	into     *reply
 }
 
-// hung remembers which queries had no answer in time when they were asked last, and when that was: the few that hang keep
-// the others from being asked no more than once.
+// hung remembers which queries had no answer in time when they were asked last, and when that was: the few that hang
+// keep the others from being asked no more than once.
 type hung struct {
 	mu sync.Mutex
 	at map[asked]time.Time

@@ -46,8 +46,8 @@ type Metric struct {
 // PerCluster reports whether each cluster is asked for alone.
 func (m Metric) PerCluster() bool { return m.QueryPerCluster != "" }
 
-// ByDestination reports whether the metric tells clusters apart by the destination of their Applications, which Argo CD 3.0.0 to
-// 3.0.5 leaves empty where those give their cluster's name.
+// ByDestination reports whether the metric tells clusters apart by the destination of their Applications, which Argo CD
+// 3.0.0 to 3.0.5 leaves empty where those give their cluster's name.
 func (m Metric) ByDestination() bool {
 	return m.Match.Label == destination || slices.ContainsFunc([]string{destination, "argocd_app_info", "argocd_app_reconcile"}, func(name string) bool {
 		return strings.Contains(m.Text(), name)
@@ -99,8 +99,8 @@ func (s *Sample) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Fetched is all that was answered for one metric, as it came: the replayable input of measure.Join. Err says why there is no
-// answer; Warnings are what went wrong beside one.
+// Fetched is all that was answered for one metric, as it came: the replayable input of measure.Join. Err says why there
+// is no answer; Warnings are what went wrong beside one.
 type Fetched struct {
 	Metric   string   `json:"metric"`
 	Samples  []Sample `json:"samples,omitempty"`

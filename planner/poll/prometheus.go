@@ -33,8 +33,8 @@ const (
 	// keptSample is what a sample without its key becomes: 48 bytes here, and up to 100 in the index or the report
 	// made of it.
 	keptSample = 150
-	// keptQuestion is what a query for one cluster takes, with the sample that becomes of it: 4,194 clusters may be asked
-	// for by 64 metrics each, 20,000 by thirteen.
+	// keptQuestion is what a query for one cluster takes, with the sample that becomes of it: 4,194 clusters may be
+	// asked for by 64 metrics each, 20,000 by thirteen.
 	keptQuestion = 250
 	// patience is what a request has to end in once its time is over: it says then why there is no answer.
 	patience = time.Second
@@ -116,9 +116,9 @@ func NewWith(q Querier, c Config) *Prometheus {
 
 // Fetch asks for every metric: one query for a fleet metric and one for its age, or one for each cluster that is
 // reconciled. It never fails as a whole: what went wrong stands in the answers. As many timeouts as queries run at once
-// are taken for a Prometheus that hangs, and what was not asked by then is not asked any more; nor is what was not asked
-// within the time of all. So a Fetch ends in time however many clusters there are, however slow the answers come, and
-// whatever keeps a request from ending.
+// are taken for a Prometheus that hangs, and what was not asked by then is not asked any more; nor is what was not
+// asked within the time of all. So a Fetch ends in time however many clusters there are, however slow the answers come,
+// and whatever keeps a request from ending.
 // What is asked of the whole fleet comes first, and a query for a cluster that timed out before comes last.
 func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.Within, errLate)
@@ -294,8 +294,8 @@ func (f *fetch) answer(ctx context.Context, query string, read func(model.Value,
 	}
 }
 
-// answerAll asks, and reads the answer at once: it takes many times what is read of it. Whatever it says, and whatever the
-// reading does, is this query's own fault.
+// answerAll asks, and reads the answer at once: it takes many times what is read of it. Whatever it says, and whatever
+// the reading does, is this query's own fault.
 func (f *fetch) answerAll(ctx context.Context, query string, read func(model.Value, *reply) error) (got reply, err error) {
 	a := meter.NewAllowance(f.large)
 	defer a.Release()
@@ -375,7 +375,8 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into
 		}
 		if values.passed > 0 {
 			into.Warnings = append(into.Warnings, fmt.Sprintf("%d of its series are passed over: their label %q has more than %d KiB, "+
-				"as no cluster's has; look for the cluster Secret that has it, and for its Applications", values.passed, m.Match.Label, meter.MaxString>>10))
+				"as no cluster's has; look for the cluster Secret that has it, and for its Applications", values.passed,
+				m.Match.Label, meter.MaxString>>10))
 		}
 		if m.AgeQuery != "" {
 			into.setAges(m, *ages)
@@ -415,7 +416,8 @@ func samples(m Metric, v model.Value) (out []Sample, passed int, err error) {
 		}
 	}
 	if len(vector) > 0 && len(out)+passed == 0 {
-		return nil, 0, fmt.Errorf("none of its %d series has the label %q: the first one has %s", len(vector), m.Match.Label, labelNames(vector[0].Metric))
+		return nil, 0, fmt.Errorf("none of its %d series has the label %q: the first one has %s", len(vector),
+			m.Match.Label, labelNames(vector[0].Metric))
 	}
 	slices.SortStableFunc(out, func(a, b Sample) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
 	return out, passed, nil
@@ -449,7 +451,8 @@ func checkSample(i int, s *model.Sample) error {
 // setAges says of the samples when they were taken, where that is known.
 func (into *Fetched) setAges(m Metric, ages reply) {
 	if ages.err != nil {
-		into.Warnings = append(into.Warnings, fmt.Sprintf("the samples' age is unknown: age query %q: %v", m.AgeQuery, ages.err))
+		into.Warnings = append(into.Warnings, fmt.Sprintf("the samples' age is unknown: age query %q: %v", m.AgeQuery,
+			ages.err))
 		return
 	}
 	at := make(map[string]time.Time, len(ages.samples))
@@ -479,7 +482,8 @@ func (f *fetch) perCluster(m Metric, fleet discover.Fleet, into *Fetched) func()
 	replies := make([]reply, len(fleet.Clusters))
 	for i := range fleet.Clusters {
 		if c := &fleet.Clusters[i]; !c.Skip {
-			f.each = append(f.each, question{of: asked{m.ID, c.Shard.ID}, template: parsed, shard: &c.Shard, into: &replies[i]})
+			f.each = append(f.each, question{of: asked{m.ID, c.Shard.ID}, template: parsed, shard: &c.Shard,
+				into: &replies[i]})
 		}
 	}
 	return func() { into.collect(fleet, replies) }
@@ -541,7 +545,8 @@ func single(value model.Value, into *reply) error {
 		into.value, into.found = float64(v[0].Value), true
 		return nil
 	}
-	return fmt.Errorf("it answers with a %s; a query must answer with an instant vector of one series or a scalar", typeOf(value))
+	return fmt.Errorf("it answers with a %s; a query must answer with an instant vector of one series or a scalar",
+		typeOf(value))
 }
 
 // clipped is a text's beginning, in memory of its own.

@@ -46,13 +46,14 @@ const (
 
 // targetsQuery asks for the targets that may be the workload's, 2 for those that were there 5 min ago, too: Prometheus
 // shows a target for that long after it went, so that the old and the new one of a pod that restarted are never both 2.
-// Of other namespaces, however many there are, it asks for one, and for those at the instances of the workload's. Where two
-// Kubernetes clusters have a pod of one name at one instance, their processes did not begin at one time.
+// Of other namespaces, however many there are, it asks for one, and for those at the instances of the workload's. Where
+// two Kubernetes clusters have a pod of one name at one instance, their processes did not begin at one time.
 func targetsQuery(pod, pods, namespace string) string {
 	by := fmt.Sprintf(`group by (namespace, %s, instance) `, pod)
 	own := fmt.Sprintf(`{%s,%s,namespace=~"%s|"}`, tellers, pods, promql.Escape(regexp.QuoteMeta(namespace)))
 	others := fmt.Sprintf(`%s({%s,%s,namespace!="%s",namespace!=""})`, by, tellers, pods, promql.Escape(namespace))
-	starts := fmt.Sprintf(`process_start_time_seconds{%s,namespace=~"%s|"}`, pods, promql.Escape(regexp.QuoteMeta(namespace)))
+	starts := fmt.Sprintf(`process_start_time_seconds{%s,namespace=~"%s|"}`, pods,
+		promql.Escape(regexp.QuoteMeta(namespace)))
 	two := fmt.Sprintf(`(count by (namespace, %[1]s, instance) (count_values by (namespace, %[1]s, instance) ("started", %[2]s)) > 1)`, pod, "%s")
 	twice := fmt.Sprintf(`label_replace(`+two+` and `+two+`, "is", "%s", "", "")`, starts, starts+" offset 5m", doubled)
 	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (%[4]s, instance) %[2]s) or %[5]s`, by, own, others, pod, twice)
@@ -70,7 +71,8 @@ func doubtsQuery(pod, pods, label string) string {
 		fmt.Sprintf(marked, pods, `,exported_namespace=""} and`+on+ours+` and`+on+others+` unless`+whose+others, mixed)
 }
 
-// doubtful reports whether nothing is scraped, or a pod of another namespace is at the instance of one that has the label.
+// doubtful reports whether nothing is scraped, or a pod of another namespace is at the instance of one that has the
+// label.
 func doubtful(rows []row, label string) bool {
 	ours := map[[2]string]bool{}
 	for _, r := range rows {
@@ -86,7 +88,8 @@ func has(rows []row, label string) bool {
 	return slices.ContainsFunc(rows, func(r row) bool { return r.is == "" && r.namespace == label })
 }
 
-// labelOf is what the workload's targets have as their label namespace: nothing where none has it and some have no label.
+// labelOf is what the workload's targets have as their label namespace: nothing where none has it and some have no
+// label.
 func labelOf(rows []row, namespace string) string {
 	if !has(rows, namespace) && has(rows, "") {
 		return ""
@@ -111,10 +114,12 @@ func readRows(podLabel string, v model.Value) ([]row, error) {
 			return nil, err
 		}
 		label := func(name model.LabelName) string { return string(s.Metric[name]) }
-		rows = append(rows, row{label("namespace"), label(model.LabelName(podLabel)), label("instance"), label("is"), s.Value > 1})
+		rows = append(rows, row{label("namespace"), label(model.LabelName(podLabel)), label("instance"), label("is"),
+			s.Value > 1})
 	}
 	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.pod, b.pod), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.instance, b.instance))
+		return cmp.Or(cmp.Compare(a.pod, b.pod), cmp.Compare(a.namespace, b.namespace),
+			cmp.Compare(a.instance, b.instance))
 	})
 	return rows, nil
 }
@@ -151,7 +156,8 @@ func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 		rows = append(rows, doubts...)
 	}
 	if err != nil {
-		return targets{vars: promql.FleetVars{Pod: pod, Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
+		return targets{vars: promql.FleetVars{Pod: pod, Pods: pods},
+			all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
 	}
 	return judgeTargets(rows, pod, pods, namespace)
 }
@@ -196,7 +202,8 @@ func judgeTwins(rows []row, label string) error {
 		is6 bool
 	}
 	if i := slices.IndexFunc(rows, func(r row) bool { return r.is == doubled && r.namespace == label }); i >= 0 {
-		return fmt.Errorf("prometheus scrapes two processes as pod %q at instance %q: %s", rows[i].pod, rows[i].instance, tellApart)
+		return fmt.Errorf("prometheus scrapes two processes as pod %q at instance %q: %s", rows[i].pod,
+			rows[i].instance, tellApart)
 	}
 	first := map[family]netip.Addr{}
 	for _, r := range rows {
@@ -213,7 +220,8 @@ func judgeTwins(rows []row, label string) error {
 			return fmt.Errorf("prometheus scrapes two pods %q, %s and %s, and their targets have no label namespace that would tell whose they are: %s",
 				r.pod, other, address, "relabel __meta_kubernetes_namespace to namespace, or stop scraping the other one")
 		}
-		return fmt.Errorf("prometheus scrapes two pods %q of namespace %q, %s and %s: %s", r.pod, label, other, address, tellApart)
+		return fmt.Errorf("prometheus scrapes two pods %q of namespace %q, %s and %s: %s", r.pod, label, other, address,
+			tellApart)
 	}
 	return nil
 }
@@ -235,7 +243,8 @@ func judgeMixed(rows []row, label string) error {
 		return r.is == "" && r.pod == rows[i].pod && r.instance == rows[i].instance && r.namespace != label
 	})
 	return fmt.Errorf("prometheus scrapes pod %q in namespaces %q and %q at one instance %q, and honorLabels hides whose argocd_app_info is whose: %s",
-		rows[i].pod, label, rows[max(other, 0)].namespace, rows[i].instance, "set honorLabels: false, or let instance be the address")
+		rows[i].pod, label, rows[max(other, 0)].namespace, rows[i].instance,
+		"set honorLabels: false, or let instance be the address")
 }
 
 // newFleetVars fills queries for the targets that have this label namespace; an empty one is none.
@@ -243,5 +252,6 @@ func newFleetVars(pod, pods, namespace string) promql.FleetVars {
 	matcher := func(op string) string { return fmt.Sprintf(`namespace%s"%s",%s`, op, promql.Escape(namespace), pods) }
 	last := func(op string) string { return fmt.Sprintf(`last_over_time({%s,%s}[10m])`, tellers, matcher(op)) }
 	return promql.FleetVars{Pod: pod, Pods: pods, Targets: matcher("="),
-		OfTargets: fmt.Sprintf(`and on (%[1]s, instance) %[2]s unless on (%[1]s, instance, namespace) %[3]s`, pod, last("="), last("!="))}
+		OfTargets: fmt.Sprintf(`and on (%[1]s, instance) %[2]s unless on (%[1]s, instance, namespace) %[3]s`, pod,
+			last("="), last("!="))}
 }

@@ -12,7 +12,8 @@ import (
 // Mark stands where a credential stood.
 const Mark = "***"
 
-// maxServer is the longest server URL that is printed, and maxShort the longest name or value within a message, in characters.
+// maxServer is the longest server URL that is printed, and maxShort the longest name or value within a message, in
+// characters.
 const maxServer, maxShort = 200, 63
 
 // Text makes text that anybody may have written fit for a terminal, an event or a log: one line of at most `most`

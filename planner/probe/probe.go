@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// maxTries is one more than the idle connections to a webhook that an API server keeps (client-go, transport/cache.go,
-	// idleConnsPerHost): each probe ends the one that it came on.
+	// maxTries is one more than the idle connections to a webhook that an API server keeps (client-go,
+	// transport/cache.go, idleConnsPerHost): each probe ends the one that it came on.
 	maxTries = 26
 	// maxSecrets is how many Secrets are tried until one is still there and takes a write.
 	maxSecrets = 6
@@ -99,13 +99,15 @@ func ofWorkload(h Held) []question {
 	q := question{webhook: "controllers." + plan.Group, fails: "let a wrong number of replicas of %s pass a dry-run",
 		kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.Target.Kind}, namespace: p.Target.Namespace,
 		patchType: types.MergePatchType, got: specReplicas, of: []object{{p.Target.Name,
-			ofTheWorkload(map[string]any{"replicas": p.Replicas + 1, "template": map[string]any{"metadata": noTimes()}}), strconv.Itoa(p.Replicas)}}}
+			ofTheWorkload(map[string]any{"replicas": p.Replicas + 1,
+				"template": map[string]any{"metadata": noTimes()}}), strconv.Itoa(p.Replicas)}}}
 	switch {
 	case h.Workload.Unmanaged:
 	case !p.FreeReplicas:
 		scale := q
 		scale.webhook, scale.subresource = "scale."+plan.Group, "scale"
-		scale.of = []object{{p.Target.Name, map[string]any{"metadata": noManagers(), "spec": map[string]any{"replicas": p.Replicas + 1}}, strconv.Itoa(p.Replicas)}}
+		scale.of = []object{{p.Target.Name, map[string]any{"metadata": noManagers(),
+			"spec": map[string]any{"replicas": p.Replicas + 1}}, strconv.Itoa(p.Replicas)}}
 		if h.Workload.NoText {
 			return []question{scale}
 		}
@@ -125,13 +127,14 @@ func ofWorkload(h Held) []question {
 	return nil
 }
 
-// ofPlan asks by an annotation that the webhook answers in. By another one it asks whose writes were put back, to which a webhook of an
-// older release says nothing.
+// ofPlan asks by an annotation that the webhook answers in. By another one it asks whose writes were put back, to which
+// a webhook of an older release says nothing.
 func ofPlan(h Held, heard func(probing.PutBack)) question {
 	asked := probing.Question(strconv.FormatInt(h.Now.Unix(), 10))
 	want, _ := probing.Answer(asked)
 	meta := noManagers()
-	meta["annotations"] = map[string]string{probing.AnnotationProbe: asked, probing.AnnotationPutBack: probing.PutBackAsked}
+	meta["annotations"] = map[string]string{probing.AnnotationProbe: asked,
+		probing.AnnotationPutBack: probing.PutBackAsked}
 	return question{webhook: "plan." + plan.Group, fails: "does not answer a dry-run of %s",
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, namespace: h.View.Plan.Target.Namespace,
 		patchType: types.MergePatchType, of: []object{{h.ConfigMap, map[string]any{"metadata": meta}, want}},
@@ -178,7 +181,8 @@ func spread(h Held, pinned bool) []object {
 	var tried []object
 	for _, c := range list[:min(maxSecrets, len(list))] {
 		wrong := []byte(strconv.Itoa(wrongFor(c.shard, h.View.Plan.Replicas)))
-		tried = append(tried, object{c.name, map[string]any{"metadata": noManagers(), "data": map[string][]byte{plan.ShardKey: wrong}}, strconv.Itoa(c.shard)})
+		tried = append(tried, object{c.name, map[string]any{"metadata": noManagers(),
+			"data": map[string][]byte{plan.ShardKey: wrong}}, strconv.Itoa(c.shard)})
 	}
 	return tried
 }
@@ -197,8 +201,8 @@ func wrongFor(shard, replicas int) int {
 // to merge in time, or none that it can read back. A dry-run forgets none.
 func noManagers() map[string]any { return map[string]any{"managedFields": []struct{}{{}}} }
 
-// ofTheWorkload is the patch of a workload's spec without what of its status and managers may be of no use to the API server: somebody may
-// have brought times that JSON does not have.
+// ofTheWorkload is the patch of a workload's spec without what of its status and managers may be of no use to the API
+// server: somebody may have brought times that JSON does not have.
 func ofTheWorkload(spec map[string]any) map[string]any {
 	return map[string]any{"metadata": noManagers(), "spec": spec, "status": nil}
 }
@@ -262,7 +266,8 @@ func (q question) judge(u *unstructured.Unstructured, o object) string {
 // ofTheObject reports whether an error says something of that object alone, so that another one may answer: it is gone,
 // or somebody made it one that takes no write. What the webhook itself refuses it refuses of any.
 func (q question) ofTheObject(err error) bool {
-	reasons := []metav1.StatusReason{metav1.StatusReasonNotFound, metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonRequestEntityTooLarge}
+	reasons := []metav1.StatusReason{metav1.StatusReasonNotFound, metav1.StatusReasonInvalid,
+		metav1.StatusReasonForbidden, metav1.StatusReasonRequestEntityTooLarge}
 	return answer.Webhook(err) != q.webhook && slices.Contains(reasons, apierrors.ReasonForError(answer.Unquoted(err)))
 }
 

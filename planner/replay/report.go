@@ -12,11 +12,12 @@ import (
 	"ballast/planner/replay/bill"
 )
 
-// TooFull is how much more than it would have in an ideal plan the fullest replica may carry until it counts as too full.
+// TooFull is how much more than it would have in an ideal plan the fullest replica may carry until it counts as too
+// full.
 const TooFull = 1.2
 
-// Report is what a setup made of a trace. MaxOverIdeal is what the fullest replica carried over what it would in an ideal
-// plan for as many replicas: an even share, or the heaviest cluster where that is more.
+// Report is what a setup made of a trace. MaxOverIdeal is what the fullest replica carried over what it would in an
+// ideal plan for as many replicas: an even share, or the heaviest cluster where that is more.
 type Report struct {
 	Name           string     `json:"name"`
 	From           time.Time  `json:"from"`
@@ -66,8 +67,8 @@ type Count struct {
 	Cycles int    `json:"cycles"`
 }
 
-// Point is a stretch of time: the replicas and moves at its end, and the most that it had over the ideal; 0 where no load
-// was known.
+// Point is a stretch of time: the replicas and moves at its end, and the most that it had over the ideal; 0 where no
+// load was known.
 type Point struct {
 	At           time.Time `json:"at"` // its begin
 	Replicas     int       `json:"replicas"`
@@ -130,7 +131,8 @@ func (t *tally) count(in input.Inputs, out cycle.Outcome) {
 		over = t.measure(out)
 	}
 	t.bill.Count(in.Now, out.Sizing, out.Next, in.Workload.Replicas, time.Duration(in.Config.Interval))
-	t.series.add(in.Now, Point{Replicas: in.Workload.Replicas, MaxOverIdeal: over, Moves: t.Moves, Memory: t.bill.Reserved()})
+	t.series.add(in.Now, Point{Replicas: in.Workload.Replicas, MaxOverIdeal: over, Moves: t.Moves,
+		Memory: t.bill.Reserved()})
 }
 
 // measure takes in how level the fleet stands.
@@ -153,7 +155,8 @@ func (t *tally) measure(out cycle.Outcome) float64 {
 	return over
 }
 
-// overIdeal is what the fullest replica carries, and that over what it would in an ideal plan; 1 for a fleet without load.
+// overIdeal is what the fullest replica carries, and that over what it would in an ideal plan; 1 for a fleet without
+// load.
 func overIdeal(out cycle.Outcome) (most plan.Load, over float64) {
 	var total, heaviest plan.Load
 	for _, r := range out.Now {
@@ -180,7 +183,8 @@ func (t *tally) report(last time.Time) Report {
 	if t.measured > 0 {
 		n := float64(t.measured)
 		r.Replicas.Mean = rounded(float64(t.replicas) / n)
-		r.MaxOverIdeal = Levels{Mean: rounded(t.level / n), Most: rounded(r.MaxOverIdeal.Most), Last: rounded(r.MaxOverIdeal.Last)}
+		r.MaxOverIdeal = Levels{Mean: rounded(t.level / n), Most: rounded(r.MaxOverIdeal.Most),
+			Last: rounded(r.MaxOverIdeal.Last)}
 		r.AboveTooFull = rounded(float64(t.tooFul) / n)
 		if t.capacity > 0 {
 			above := rounded(float64(t.above) / n)

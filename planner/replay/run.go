@@ -61,7 +61,8 @@ func NewRun(s Setup, h trace.Header, replicas int) (*Run, error) {
 		Discovered: discover.Input{Namespace: "argocd"},
 		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd",
 			Name: "argocd-application-controller", Container: "application-controller",
-			Replicas: replicas, ReadyReplicas: replicas, UpdatedReplicas: replicas, CurrentReplicas: replicas, EnvReplicas: &env},
+			Replicas: replicas, ReadyReplicas: replicas, UpdatedReplicas: replicas, CurrentReplicas: replicas,
+			EnvReplicas: &env},
 	}}
 	for _, m := range loads.MetricsOf(c) {
 		r.in.Fetched = append(r.in.Fetched, poll.Fetched{Metric: m.ID})
@@ -139,8 +140,8 @@ func (r *Run) arrivals() *placement.Arrivals {
 	return placement.NewArrivals(plan.NewView(r.in.InForce.Clone(), nil))
 }
 
-// arrives is the shard that the webhook gives a Secret as it is made: its row's, where one of that name was there within
-// the hour, else the one for new clusters.
+// arrives is the shard that the webhook gives a Secret as it is made: its row's, where one of that name was there
+// within the hour, else the one for new clusters.
 func (r *Run) arrives(a *placement.Arrivals, c trace.Cluster) int {
 	if row, known := r.in.InForce.Clusters[c.Name]; known {
 		return row.Replica
@@ -149,7 +150,8 @@ func (r *Run) arrives(a *placement.Arrivals, c trace.Cluster) int {
 }
 
 func secretOf(c trace.Cluster) discover.Secret {
-	return discover.Secret{UID: c.UID, Name: c.Name, Namespace: "argocd", Cluster: c.Name, Server: c.Server, HasData: true}
+	return discover.Secret{UID: c.UID, Name: c.Name, Namespace: "argocd", Cluster: c.Name, Server: c.Server,
+		HasData: true}
 }
 
 // cycle is the planner's, at the time when it is due, and what it has done.
@@ -193,7 +195,8 @@ func (r *Run) apply(out cycle.Outcome) {
 		return
 	}
 	view := plan.NewView(r.in.InForce.Clone(), out.Pins)
-	due := diff.Between(view, standing.Seen(r.in.InForce.Clusters, out.Fleet, r.in.Memory.Known, r.in.Workload), diff.Options{})
+	due := diff.Between(view, standing.Seen(r.in.InForce.Clusters, out.Fleet, r.in.Memory.Known, r.in.Workload),
+		diff.Options{})
 	r.unsure = len(due.Steps) > 0
 	if r.unsure {
 		instant.Do(due.Steps, &r.in.Workload, r.in.Discovered.Secrets)
@@ -232,7 +235,8 @@ func (r *Run) fetch() {
 	}
 }
 
-// observe is what the pods say: each has the clusters whose Secrets carry its number, or that Argo CD's algorithm gives it.
+// observe is what the pods say: each has the clusters whose Secrets carry its number, or that Argo CD's algorithm gives
+// it.
 func (r *Run) observe() {
 	reported := &r.in.Observed.Reported
 	if !r.dirty {
@@ -245,7 +249,8 @@ func (r *Run) observe() {
 	all := discover.Options{MaxShrink: 1}
 	fleet, _, _ := discover.Discover(r.in.Discovered, discover.Known{}, all, r.in.Now) // nothing is known, so nothing is lost
 	// The cycle goes by what the pods say before it asks any algorithm, so that it is worked out here alone.
-	owners := sharding.Owners(fleet.Clusters, r.setup.Algorithm, standing.ControllerReplicas(r.in.Workload), r.applications())
+	owners := sharding.Owners(fleet.Clusters, r.setup.Algorithm, standing.ControllerReplicas(r.in.Workload),
+		r.applications())
 	now := make(map[string]int, len(owners))
 	for i, c := range fleet.Clusters {
 		name := c.Shard.ID
@@ -259,8 +264,8 @@ func (r *Run) observe() {
 	r.in.Observed.Reported = instant.Report(r.in.Observed.Pods, fleet, owners, r.in.Now)
 }
 
-// applications is how many each server has, by which consistent hashing bounds the replicas: the trace's metric apps, and
-// one each where it has none.
+// applications is how many each server has, by which consistent hashing bounds the replicas: the trace's metric apps,
+// and one each where it has none.
 func (r *Run) applications() map[string]int {
 	if r.setup.Algorithm != sharding.ConsistentHashing {
 		return nil

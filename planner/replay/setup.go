@@ -1,5 +1,5 @@
-// Package replay feeds a recorded load through the planner's own decision, at full speed: what a configuration would have
-// done with it, and how level the fleet would have been. A trace goes in, a report comes out.
+// Package replay feeds a recorded load through the planner's own decision, at full speed: what a configuration would
+// have done with it, and how level the fleet would have been. A trace goes in, a report comes out.
 package replay
 
 import (
@@ -38,7 +38,8 @@ func Known(name string) (Setup, bool) {
 	case name == Shipped:
 	case name == LPT:
 		s.Config.Partition = config.Partition{LPT: &config.LPT{}}
-		s.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(24 * time.Hour), MinSamples: 10}}
+		s.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(24 * time.Hour),
+			MinSamples: 10}}
 	case slices.Contains(algorithms(), algorithm):
 		s.Algorithm = algorithm
 	default:
@@ -60,8 +61,8 @@ func Names() []string {
 	return names
 }
 
-// replayed is the configuration as it runs here: what is decided comes about, whatever mode the file is in; Argo CD's own
-// algorithms are watched. Loads that somebody has worked out already take the place of the metrics.
+// replayed is the configuration as it runs here: what is decided comes about, whatever mode the file is in; Argo CD's
+// own algorithms are watched. Loads that somebody has worked out already take the place of the metrics.
 func (s Setup) replayed(h trace.Header) config.PlannerConfig {
 	c := s.Config
 	if c.Mode = plan.Enforce; s.Algorithm != "" {
@@ -71,7 +72,8 @@ func (s Setup) replayed(h trace.Header) config.PlannerConfig {
 		return c
 	}
 	c.Poll = c.Poll.WithPrometheus()
-	c.Poll.Prometheus.Metrics = []config.Metric{{ID: trace.LoadMetric, Query: trace.LoadMetric, Match: &config.Match{Label: "server", To: config.MatchServer}}}
+	c.Poll.Prometheus.Metrics = []config.Metric{{ID: trace.LoadMetric, Query: trace.LoadMetric,
+		Match: &config.Match{Label: "server", To: config.MatchServer}}}
 	c.Index = config.Index{PNorm: &config.PNorm{P: "1", Weights: map[string]config.Decimal{trace.LoadMetric: "1"}}}
 	return c
 }

@@ -17,10 +17,10 @@ func (l *listerWatcher) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
 }
 
-// ListWithContext reads from etcd, page by page, and transforms each page before it reads the next. client-go lists where
-// the API server streams no objects (Kubernetes 1.30, 1.31 and 1.33 by default) or a stream broke, and asks for version 0
-// or later: that answer is the API server's cache as a whole, whatever the limit. A list that took so long that its
-// version is gone fails as expired, and client-go begins it anew.
+// ListWithContext reads from etcd, page by page, and transforms each page before it reads the next. client-go lists
+// where the API server streams no objects (Kubernetes 1.30, 1.31 and 1.33 by default) or a stream broke, and asks for
+// version 0 or later: that answer is the API server's cache as a whole, whatever the limit. A list that took so long
+// that its version is gone fails as expired, and client-go begins it anew.
 func (l *listerWatcher) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch = "", ""
 	lister, whole := cache.ToListerWithContext(l.ListerWatcher), &metainternalversion.List{}
@@ -38,7 +38,8 @@ func (l *listerWatcher) ListWithContext(ctx context.Context, o metav1.ListOption
 	return whole, nil
 }
 
-// take moves a page's objects to the whole list, whose version is that of the first page: a watch from there misses nothing.
+// take moves a page's objects to the whole list, whose version is that of the first page: a watch from there misses
+// nothing.
 func (l *listerWatcher) take(page runtime.Object, whole *metainternalversion.List) (next string, err error) {
 	of, err := meta.ListAccessor(page)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package rewatch makes informers that hold no list of others' objects as a whole, and that notice an etcd that was
-// restored from a backup. Versions begin again at an older one then, and a watch that goes on from a newer one is silent
-// until they have counted up to it: what nobody writes again stays as it was before the restore, for as long as the
-// process lives. client-go lists anew after most errors and not after two: it takes up the watch where a connection was
-// refused or a request was one too many, which is how an API server looks that is away for a restore.
+// restored from a backup. Versions begin again at an older one then, and a watch that goes on from a newer one is
+// silent until they have counted up to it: what nobody writes again stays as it was before the restore, for as long as
+// the process lives. client-go lists anew after most errors and not after two: it takes up the watch where a connection
+// was refused or a request was one too many, which is how an API server looks that is away for a restore.
 package rewatch
 
 import (

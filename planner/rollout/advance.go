@@ -79,7 +79,8 @@ func replicasSeen(p plan.Plan, w *observed.Workload) string {
 	if w == nil {
 		return "the workload was not found"
 	}
-	text := fmt.Sprintf("of %d replicas %d are updated and %d ready", p.Replicas, min(w.Updated, p.Replicas), min(w.Ready, p.Replicas))
+	text := fmt.Sprintf("of %d replicas %d are updated and %d ready", p.Replicas, min(w.Updated, p.Replicas),
+		min(w.Ready, p.Replicas))
 	if rest := w.Current - p.Replicas; rest > 0 && !p.FreeReplicas {
 		return fmt.Sprintf("%s; still there and to go: %d", text, rest)
 	}

@@ -47,7 +47,8 @@ func Begin(now plan.Plan, next Proposal, o basis.Options, at time.Time) (plan.Pl
 	if err != nil {
 		return p, fmt.Errorf("beginning a rollout to %d replicas: %w", next.Replicas, err)
 	}
-	p.Rollout = &plan.Rollout{Mode: mode, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
+	p.Rollout = &plan.Rollout{Mode: mode, From: wayBack(now), Replicas: to.Replicas,
+		ControllerReplicas: to.ControllerReplicas}
 	p.Clusters = maps.Clone(next.Rows)
 	t := newTransition(basis.Basis{Plan: p, At: at})
 	switch mode {

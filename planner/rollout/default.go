@@ -20,7 +20,8 @@ func (t restarts) assigning() {
 	if shrinks(t.Plan) {
 		limit := t.Plan.Rollout.To().Reach(t.Plan.Target.Kind)
 		t.rows.SettleBelow(limit)
-		stray = basis.Strays(t.Seen, limit, basis.Present(t.Plan, t.Seen, limit, t.Plan.Rollout.From.Reach(t.Plan.Target.Kind)))
+		stray = basis.Strays(t.Seen, limit, basis.Present(t.Plan, t.Seen, limit,
+			t.Plan.Rollout.From.Reach(t.Plan.Target.Kind)))
 	}
 	unseen := t.Unseen() || t.Options.Partial && shrinks(t.Plan)
 	switch {
@@ -29,9 +30,11 @@ func (t restarts) assigning() {
 	case !t.progress.Late:
 		t.progress.Why = basis.WaitsFor(behind, stray, unseen)
 	case shrinks(t.Plan) && (len(stray) > 0 || unseen):
-		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.Plan.Replicas, t.Options.StageTimeout, basis.WaitsFor(behind, stray, unseen)))
+		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.Plan.Replicas,
+			t.Options.StageTimeout, basis.WaitsFor(behind, stray, unseen)))
 	default:
-		t.next(fmt.Sprintf("going on after %s, though %s", t.Options.StageTimeout, basis.WaitsFor(behind, stray, unseen)))
+		t.next(fmt.Sprintf("going on after %s, though %s", t.Options.StageTimeout,
+			basis.WaitsFor(behind, stray, unseen)))
 	}
 }
 

@@ -66,8 +66,9 @@
 // works, and those that a person asked for. The first need an answer of who receives only, all others one of every pod.
 //
 // Between two waves Moves is empty: Moving waits for a budget, for pods and for word of who owns what, and its deadline
-// ends the rollout where it is. basis.Options.Ends ends it there at once, and before replicas go: a leader that may decide
-// nothing by itself any more, or sees a replica unwell, does so. basis.Options.Shut ends it there alone, while clusters are left.
+// ends the rollout where it is. basis.Options.Ends ends it there at once, and before replicas go: a leader that may
+// decide nothing by itself any more, or sees a replica unwell, does so. basis.Options.Shut ends it there alone, while
+// clusters are left.
 //
 // The clusters of a wave, and of its way back, are nudged as their Secrets are written, and so are those that a pin or
 // a repair gives another owner, whatever stage there is: see diff.Nudge.
@@ -83,10 +84,10 @@
 // still carries.
 //
 // In mode live the env is the largest number of replicas that may ever be, so that every pod knows every shard:
-// replicas come and go without a restart, and a cluster has one owner as soon as its Secret has one shard. readiness.Missing says
-// what that rests on. In mode x0y nobody owns anything while shards change; the pods that come are of one count. What
-// remains open in x0y and default is a Secret that ballast may not write: where it carries a shard at or above the
-// smaller count, it may have two owners while pods of both run.
+// replicas come and go without a restart, and a cluster has one owner as soon as its Secret has one shard.
+// readiness.Missing says what that rests on. In mode x0y nobody owns anything while shards change; the pods that come
+// are of one count. What remains open in x0y and default is a Secret that ballast may not write: where it carries a
+// shard at or above the smaller count, it may have two owners while pods of both run.
 //
 // # Adoption
 //
@@ -103,7 +104,7 @@
 // which replica is Argo CD's to say: a new pod that finds no free slot owns nothing until an old one's heartbeat is
 // three periods old, and a mapping with more entries than replicas is dealt anew. So the restart of a Deployment may
 // leave a cluster without an owner, or with two, for about that long; no wave is begun, and Shrinking does not end,
-// while a pod is ready and has no slot. One that nobody is there to claim holds nobody up: failover has to empty it. Nor
-// does the slot of an unwell replica hold up its own failover, though a pod is ready and may claim it. A pod that claims
-// its slot late owns the slot's clusters and begins with none: it is nudged until it does.
+// while a pod is ready and has no slot. One that nobody is there to claim holds nobody up: failover has to empty it.
+// Nor does the slot of an unwell replica hold up its own failover, though a pod is ready and may claim it. A pod that
+// claims its slot late owns the slot's clusters and begins with none: it is nudged until it does.
 package rollout

@@ -217,7 +217,8 @@ func (t live) verifying() {
 	case !t.progress.Late:
 		t.wait(why)
 	case answers.Falls(r) && grave != "":
-		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.Plan.Replicas, t.deadline(), grave))
+		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.Plan.Replicas, t.deadline(),
+			grave))
 	default:
 		t.verified(fmt.Sprintf("going on after %s, though %s", t.deadline(), why))
 	}
@@ -283,5 +284,6 @@ func (t live) enterWave(wave, left []wave.Unit, done string) {
 			t.rows.SetRow(name, u.Home)
 		}
 	}
-	t.enter(plan.Moving, Advanced, fmt.Sprintf("%swave %d of %d moves %d of %d clusters", done, r.Wave, r.Waves, moving, t.Servers()))
+	t.enter(plan.Moving, Advanced, fmt.Sprintf("%swave %d of %d moves %d of %d clusters", done, r.Wave, r.Waves, moving,
+		t.Servers()))
 }

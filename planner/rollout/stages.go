@@ -15,7 +15,8 @@ type stage struct {
 }
 
 // stages are those of all modes, in the order in which a rollout has them. The doc of the package says for readers what
-// each holds and waits for; TestTheDocHasEveryStage holds it to this table, TestTheDocSaysWhatStagesDo its columns to rollouts.
+// each holds and waits for; TestTheDocHasEveryStage holds it to this table, TestTheDocSaysWhatStagesDo its columns to
+// rollouts.
 func stages() []stage {
 	return []stage{
 		{plan.ModeDefault, plan.Scaling, of(restarts.replacing)},

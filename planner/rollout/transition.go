@@ -11,8 +11,8 @@ import (
 	"ballast/planner/rollout/wave"
 )
 
-// transition is one call of Advance: the ground that it stands on, what changes the plan and answers questions there, and what it
-// answers itself. The stages of the modes are restarts', live's and x0y's.
+// transition is one call of Advance: the ground that it stands on, what changes the plan and answers questions there,
+// and what it answers itself. The stages of the modes are restarts', live's and x0y's.
 type transition struct {
 	*basis.Basis
 	rows     layout.Layout

@@ -31,7 +31,8 @@ func (t x0y) stopEnds() string {
 	case t.Plan.FreeReplicas:
 		return "the replicas are people's now, and none runs"
 	case t.Seen.BroughtBack(t.Plan, t.At):
-		return fmt.Sprintf("the workload is at %d replicas, after a stop of more than %s", t.Seen.Workload.Replicas, plan.StopHeld)
+		return fmt.Sprintf("the workload is at %d replicas, after a stop of more than %s", t.Seen.Workload.Replicas,
+			plan.StopHeld)
 	}
 	return ""
 }

@@ -1,4 +1,5 @@
-// Package sharding answers where Argo CD itself would put a cluster: on which shard each is reconciled, by its algorithms.
+// Package sharding answers where Argo CD itself would put a cluster: on which shard each is reconciled, by its
+// algorithms.
 package sharding
 
 import (

@@ -12,8 +12,8 @@ import (
 const pointsPerShard = 1000
 
 // ring is Argo CD's consistent hashing with bounded loads: a cluster goes to the first shard clockwise of its hash that
-// carries less than 5/4 of the mean number of Applications. It is our own because Argo CD's answers for one cluster at a
-// time, out of a database; testdata has what that answers (e2e/argocd/vectors), and holds it to that.
+// carries less than 5/4 of the mean number of Applications. It is our own because Argo CD's answers for one cluster at
+// a time, out of a database; testdata has what that answers (e2e/argocd/vectors), and holds it to that.
 type ring struct {
 	points []point
 	loads  []int

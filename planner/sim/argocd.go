@@ -13,9 +13,9 @@ import (
 	"ballast/planner/ownership/scrape"
 )
 
-// Owns reports whether the application-controller with that ordinal, which read env at its start (0: it is absent), owns
-// a cluster with that shard. A cluster without a shard has the one that Argo CD's algorithm gives it. It is Argo CD's
-// rule as measured; e2e/transitions holds it to Argo CD's own package, and a test to what that package said.
+// Owns reports whether the application-controller with that ordinal, which read env at its start (0: it is absent),
+// owns a cluster with that shard. A cluster without a shard has the one that Argo CD's algorithm gives it. It is Argo
+// CD's rule as measured; e2e/transitions holds it to Argo CD's own package, and a test to what that package said.
 func Owns(ordinal, env, shard int) bool {
 	if env <= 1 {
 		return true
@@ -70,8 +70,8 @@ func (f *Fleet) heard(p *Pod, cluster string) string {
 	return secrets[f.Draw(uint64(len(secrets)), "heard", cluster, strconv.Itoa(p.Ordinal))]
 }
 
-// Forget has the pods that run forget the shard of a server of which a Secret is deleted while others stay: they take 0 for it
-// (e2e/gaps TestWhatArgoCDMakesOfASecondSecretThatGoes).
+// Forget has the pods that run forget the shard of a server of which a Secret is deleted while others stay: they take 0
+// for it (e2e/gaps TestWhatArgoCDMakesOfASecondSecretThatGoes).
 func (f *Fleet) Forget(secret string, now time.Time) {
 	if len(f.SecretsOf(secret)) > 1 {
 		f.Forgot[f.First(secret)] = now
@@ -81,8 +81,8 @@ func (f *Fleet) Forget(secret string, now time.Time) {
 // hearsAgain is when Argo CD's informer of cluster Secrets tells of each of them anew.
 const hearsAgain = 3 * time.Minute
 
-// Distribute has them work out all shards anew, as another shard, a cluster that comes and one that goes do: that of a server counts
-// again whose other Secret they have heard of since.
+// Distribute has them work out all shards anew, as another shard, a cluster that comes and one that goes do: that of a
+// server counts again whose other Secret they have heard of since.
 func (f *Fleet) Distribute(now time.Time) {
 	maps.DeleteFunc(f.Forgot, func(_ string, at time.Time) bool { return now.Sub(at) >= hearsAgain })
 }
@@ -193,7 +193,8 @@ func (f *Fleet) Reports(now time.Time) []scrape.PodReport {
 
 func (f *Fleet) report(p *Pod, now time.Time) scrape.PodReport {
 	r := scrape.PodReport{Controller: podlist.Controller{
-		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: !f.Deployment || f.Up(p, now) && !f.Slotless[p.Ordinal], Started: p.Runs},
+		Pod: observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now),
+			Claimed: !f.Deployment || f.Up(p, now) && !f.Slotless[p.Ordinal], Started: p.Runs},
 		Running: p.running(now) && !f.Dead(p.Ordinal, now), Terminating: !p.Gone.IsZero()}}
 	if p.Gone.IsZero() {
 		r.Size = p.Size

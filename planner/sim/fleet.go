@@ -83,7 +83,8 @@ type Fleet struct {
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
 	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
 		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Slotless: map[int]bool{}, Unreachable: map[string]bool{},
-		Twins: map[string]string{}, Forgot: map[string]time.Time{}, Silent: map[int]bool{}, Ahead: map[int]time.Duration{}}
+		Twins: map[string]string{}, Forgot: map[string]time.Time{}, Silent: map[int]bool{},
+		Ahead: map[int]time.Duration{}}
 }
 
 // Join is a Secret that somebody makes, without a shard.
@@ -183,7 +184,8 @@ func (f *Fleet) start(ordinal int, now time.Time) {
 	runs := now.Add(f.Schedule)
 	takes := f.Start
 	if f.Spread > 0 {
-		takes += time.Duration(f.Draw(uint64(f.Spread/time.Second), "start", strconv.Itoa(ordinal), strconv.Itoa(f.Made))) * time.Second
+		takes += time.Duration(f.Draw(uint64(f.Spread/time.Second), "start", strconv.Itoa(ordinal),
+			strconv.Itoa(f.Made))) * time.Second
 	}
 	f.Pods[ordinal] = &Pod{Ordinal: ordinal, Env: env, Template: f.Template(), Runs: runs, Ready: runs.Add(takes),
 		Gained: map[string]time.Time{}, Took: map[string]time.Time{}}

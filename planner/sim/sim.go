@@ -1,5 +1,6 @@
 // Package sim has the fleets that tests plan for: a configuration, a workload, Secrets and loads, and what becomes of
-// them when steps are done as Kubernetes and Argo CD do them (Fleet); package instant does them at once. Nothing but tests imports it.
+// them when steps are done as Kubernetes and Argo CD do them (Fleet); package instant does them at once. Nothing but
+// tests imports it.
 package sim
 
 import (
@@ -29,8 +30,10 @@ func Config() config.PlannerConfig {
 	c.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: c.Rollout.StageTimeout}
 	c.Change.Moves.Rate, c.Change.Restarts.Every, c.Size.Interval = nil, 0, 0
 	c.Partition = config.Partition{LPT: &config.LPT{}}
-	c.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(9 * time.Minute), MinSamples: 10}} // one vote a minute
-	c.Poll.Prometheus.Metrics = []config.Metric{{ID: "apps", Query: "apps", Match: &config.Match{Label: "dest_server", To: config.MatchServer}}}
+	c.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(9 * time.Minute),
+		MinSamples: 10}} // one vote a minute
+	c.Poll.Prometheus.Metrics = []config.Metric{{ID: "apps", Query: "apps",
+		Match: &config.Match{Label: "dest_server", To: config.MatchServer}}}
 	c.Index.PNorm.Weights = map[string]config.Decimal{"apps": "1"}
 	return c
 }
@@ -38,8 +41,9 @@ func Config() config.PlannerConfig {
 // Workload is a StatefulSet of three replicas that are ready.
 func Workload() discover.Workload {
 	env := "3"
-	return discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller",
-		Replicas: 3, ReadyReplicas: 3, UpdatedReplicas: 3, CurrentReplicas: 3, EnvReplicas: &env}
+	return discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller",
+		Container: "application-controller",
+		Replicas:  3, ReadyReplicas: 3, UpdatedReplicas: 3, CurrentReplicas: 3, EnvReplicas: &env}
 }
 
 // Server is the server of the cluster with that name.
@@ -47,7 +51,8 @@ func Server(name string) string { return "https://" + name + ".example" }
 
 // Secret is the cluster Secret of that name, without a shard.
 func Secret(name string) discover.Secret {
-	return discover.Secret{UID: "uid-" + name, Name: name, Namespace: "argocd", Cluster: name, Server: Server(name), HasData: true}
+	return discover.Secret{UID: "uid-" + name, Name: name, Namespace: "argocd", Cluster: name, Server: Server(name),
+		HasData: true}
 }
 
 // SetLoad has Prometheus answer that load for a cluster.

@@ -12,8 +12,9 @@ import (
 	"ballast/planner/plan/podspec"
 )
 
-// Sizing is how large the controller's container of each pod is, and how much memory it uses. Uses is asked with the clusters that
-// a pod works on. Full are ordinals whose node has no room for more now, and Small those whose node never has, with its bytes.
+// Sizing is how large the controller's container of each pod is, and how much memory it uses. Uses is asked with the
+// clusters that a pod works on. Full are ordinals whose node has no room for more now, and Small those whose node never
+// has, with its bytes.
 type Sizing struct {
 	Template plan.Resources                             // what the pod template gives it
 	Held     func(replica int) (plan.Resources, bool)   // what the webhook gives a new pod
@@ -84,7 +85,8 @@ func (f *Fleet) nodes(now time.Time) {
 	}
 }
 
-// resize is a node at work. What is smaller than what a container uses is not made; what is larger than there is room for waits.
+// resize is a node at work. What is smaller than what a container uses is not made; what is larger than there is room
+// for waits.
 func (f *Fleet) resize(p *Pod, now time.Time) {
 	asks, has := p.Size.Asks.Controller, p.Size.Has
 	if asks.Same(has) {

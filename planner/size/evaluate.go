@@ -19,8 +19,8 @@ type Reading struct {
 	Missing bool
 }
 
-// at is the reading of a rule's scope. What is no number is not known: whoever answers the planner may say of several clusters what
-// no sum can hold.
+// at is the reading of a rule's scope. What is no number is not known: whoever answers the planner may say of several
+// clusters what no sum can hold.
 func (r Reading) at(scope Scope, replica int) (float64, bool) {
 	value, known := r.of(scope, replica)
 	if math.IsNaN(value) || math.IsInf(value, 0) {
@@ -82,8 +82,9 @@ type Row struct {
 	Decision
 }
 
-// Result is the sizes by ordinal. A request or a limit of which a rule has not seen its input yet is in none of them. Capped names the
-// resources that were to be larger than a node, memory also where its limit is less above the peak than it should be for that.
+// Result is the sizes by ordinal. A request or a limit of which a rule has not seen its input yet is in none of them.
+// Capped names the resources that were to be larger than a node, memory also where its limit is less above the peak
+// than it should be for that.
 type Result struct {
 	Sizes  map[int]Resources
 	Capped map[int][]string
@@ -244,8 +245,8 @@ func (q Question) size(replica int, all, own map[Field]sum) (Resources, []string
 	return out.Cap(), slices.Compact(slices.Sorted(slices.Values(append(capped, again...))))
 }
 
-// notNothing has what the workload had in place of a size of 0, which nothing can be held at. A request without that is the least there
-// is, and a limit without that is nobody's.
+// notNothing has what the workload had in place of a size of 0, which nothing can be held at. A request without that is
+// the least there is, and a limit without that is nobody's.
 func (q Question) notNothing(size Resources, ruled map[Field]bool) {
 	for name, request := range size.Requests {
 		if request.Sign() > 0 {
@@ -290,7 +291,8 @@ func (q Question) capped(size Resources) (names []string) {
 	return names
 }
 
-// limit adds the limits that no rule makes, and keeps that of memory above the peak. It names memory where a node has less than that.
+// limit adds the limits that no rule makes, and keeps that of memory above the peak. It names memory where a node has
+// less than that.
 func (q Question) limit(replica int, size Resources, fields map[Field]bool) (short []string) {
 	ruled := map[string]bool{}
 	for f := range fields {

@@ -55,15 +55,15 @@ func (h Headroom) above(request resource.Quantity, format resource.Format) *reso
 }
 
 const (
-	// aboveThePeak is how far above the most that was seen in use a memory limit stays, in percent: at nine tenths of it a replica
-	// receives no cluster.
+	// aboveThePeak is how far above the most that was seen in use a memory limit stays, in percent: at nine tenths of
+	// it a replica receives no cluster.
 	aboveThePeak = 20
 	// FloorStep is what that is rounded up to.
 	FloorStep = 64 << 20
 )
 
-// NotBelow is the limit, or where that is higher a fifth above the peak, as far as a node has it, and never less than the peak:
-// a memory limit below what was used is an OOM kill. most nil: nobody knows what a node has.
+// NotBelow is the limit, or where that is higher a fifth above the peak, as far as a node has it, and never less than
+// the peak: a memory limit below what was used is an OOM kill. most nil: nobody knows what a node has.
 func NotBelow(limit resource.Quantity, peak float64, most *resource.Quantity) resource.Quantity {
 	floor := above(peak)
 	if most != nil && floor != nil && most.Cmp(*floor) < 0 {

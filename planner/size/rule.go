@@ -1,4 +1,5 @@
-// Package size says how large a replica is to be: resources as a function of inputs. Its semantics are CPVPS's and HVPA's as documented. Time is an argument, memory a value.
+// Package size says how large a replica is to be: resources as a function of inputs. Its semantics are CPVPS's and
+// HVPA's as documented. Time is an argument, memory a value.
 package size
 
 import (

@@ -31,7 +31,8 @@ type State struct {
 	Value    *resource.Quantity `json:"value,omitempty"`  // what was decided last
 }
 
-// UnmarshalJSON reads what was decided last as sizes are read everywhere: twelve letters must not be a number of gigabytes.
+// UnmarshalJSON reads what was decided last as sizes are read everywhere: twelve letters must not be a number of
+// gigabytes.
 func (s *State) UnmarshalJSON(data []byte) error {
 	type plain State
 	read := struct {
@@ -89,8 +90,8 @@ func (s State) Observe(r Rule, now time.Time, input float64) State {
 	return s.ring(r.Smoothing, t, input)
 }
 
-// ring adds a sample to those of which percentiles are taken: one of each Every, the latest. Cycles come more often than that while
-// a rollout is under way, and of one answer each would count again.
+// ring adds a sample to those of which percentiles are taken: one of each Every, the latest. Cycles come more often
+// than that while a rollout is under way, and of one answer each would count again.
 func (s State) ring(m *Smoothing, t int64, input float64) State {
 	if m == nil {
 		s.Ring, s.RingAt = nil, 0

@@ -39,8 +39,10 @@ func (m *mistakes) add(wrong bool, field, why string, args ...any) {
 func (r Rule) Wrong() []Wrong {
 	var m mistakes
 	m.add(r.List != Requests && r.List != Limits, "list", "write %s or %s", Requests, Limits)
-	m.add(r.Resource != CPU && r.Resource != Memory, "resource", "write %s or %s: nothing else can be resized in place", CPU, Memory)
-	m.add(!slices.Contains([]Scope{Total, Replica, Cluster}, r.Scope), "scope", "write %s, %s or %s", Total, Replica, Cluster)
+	m.add(r.Resource != CPU && r.Resource != Memory, "resource", "write %s or %s: nothing else can be resized in place",
+		CPU, Memory)
+	m.add(!slices.Contains([]Scope{Total, Replica, Cluster}, r.Scope), "scope", "write %s, %s or %s", Total, Replica,
+		Cluster)
 	m.add(r.Base.Sign() < 0, "base", "is below 0")
 	m.add(r.Base.IsZero() && r.Slope.IsZero(), "base", "base and slope are 0: the rule gives nothing")
 	m.add(r.Input == "" && !r.Slope.IsZero(), "input", "a slope needs an input")
@@ -101,7 +103,8 @@ func (m *mistakes) segments(segments []Segment) {
 		m.add(before != nil && before.At.Cmp(s.At) == 0, field+".at", "another segment begins at %s", s.At.String())
 		at := rational.Of(s.At)
 		earlier, here := roundIn(before, at), roundIn(&sorted[i], at)
-		m.add(earlier.Cmp(here) > 0, field+".every", "an input of %s would give less than one just below it: %s instead of %s",
+		m.add(earlier.Cmp(here) > 0, field+".every",
+			"an input of %s would give less than one just below it: %s instead of %s",
 			s.At.String(), short(here), short(earlier))
 		before = &sorted[i]
 	}

@@ -42,8 +42,8 @@ func Round(segments []Segment, input float64) float64 {
 	return out
 }
 
-// Value is what the rule computes of an input. Where the input is not known it is the base. It is never below 0, and has
-// the base's format, else the slope's.
+// Value is what the rule computes of an input. Where the input is not known it is the base. It is never below 0, and
+// has the base's format, else the slope's.
 func (r Rule) Value(input float64, known bool) resource.Quantity {
 	return r.value(rational.Finite(input), known)
 }

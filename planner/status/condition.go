@@ -17,8 +17,8 @@ import (
 // maxMessage is the longest message, in characters.
 const maxMessage = 1000
 
-// Condition is one, in the words of Kubernetes' conditions. Reason is one word for tools, Message a sentence for people;
-// LastTransitionTime is since when Status is what it is.
+// Condition is one, in the words of Kubernetes' conditions. Reason is one word for tools, Message a sentence for
+// people; LastTransitionTime is since when Status is what it is.
 type Condition struct {
 	Type               Type            `json:"type"`
 	Status             State           `json:"status"`
@@ -48,8 +48,8 @@ const (
 	Unknown State = "Unknown"
 )
 
-// ConditionReason is why a condition is as it is. Planning has the kind of a problem where one keeps the plan, and Progressing the
-// stage of the rollout.
+// ConditionReason is why a condition is as it is. Planning has the kind of a problem where one keeps the plan, and
+// Progressing the stage of the rollout.
 type ConditionReason string
 
 // The other reasons.
@@ -77,7 +77,8 @@ const (
 )
 
 func conditionsOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) []Condition {
-	return []Condition{planningOf(in, out, s, inForce), enforcedOf(in, inForce), progressingOf(s, inForce), degradedOf(in, out, s)}
+	return []Condition{planningOf(in, out, s, inForce), enforcedOf(in, inForce), progressingOf(s, inForce),
+		degradedOf(in, out, s)}
 }
 
 func planningOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) Condition {
@@ -93,7 +94,8 @@ func planningOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan
 	case !s.HeldUntil.IsZero():
 		c.Reason, c.Message = HeldOff, fmt.Sprintf("a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before %s", s.HeldUntil.UTC().Format(time.RFC3339))
 	case inForce != nil && !inForce.Mode.Enforced():
-		c.Status, c.Reason, c.Message = True, Observing, fmt.Sprintf("the mode is %s: what is decided is shown and not done", inForce.Mode)
+		c.Status, c.Reason, c.Message = True, Observing,
+			fmt.Sprintf("the mode is %s: what is decided is shown and not done", inForce.Mode)
 	default:
 		c.Status, c.Reason = True, Measured
 	}
@@ -108,9 +110,11 @@ func enforcedOf(in input.Inputs, inForce *plan.Plan) Condition {
 	case !inForce.Mode.Enforced():
 		c.Reason, c.Message = Observing, fmt.Sprintf("the mode is %s, which enforces nothing", inForce.Mode)
 	case in.BreakGlass:
-		c.Reason, c.Message = BreakGlass, fmt.Sprintf("a person switched it off by the annotation %s", plan.AnnotationEnforcement)
+		c.Reason, c.Message = BreakGlass, fmt.Sprintf("a person switched it off by the annotation %s",
+			plan.AnnotationEnforcement)
 	case in.Enforcement == nil:
-		c.Status, c.Reason, c.Message = Unknown, NotAsked, "the webhook was not asked yet, or there is nothing to ask it with"
+		c.Status, c.Reason, c.Message = Unknown, NotAsked,
+			"the webhook was not asked yet, or there is nothing to ask it with"
 	case !*in.Enforcement:
 		c.Reason, c.Message = NotHeld, printable.Text(strings.Join(in.Unheld, "; "), maxMessage)
 	default:
@@ -123,7 +127,8 @@ func progressingOf(s Status, inForce *plan.Plan) Condition {
 	if s.Rollout == nil {
 		return Condition{Type: Progressing, Status: False, Reason: AtRest}
 	}
-	c := Condition{Type: Progressing, Status: True, Reason: ConditionReason(s.Rollout.Stage), Message: cmp.Or(s.Rollout.Waits, "the stage has just begun")}
+	c := Condition{Type: Progressing, Status: True, Reason: ConditionReason(s.Rollout.Stage),
+		Message: cmp.Or(s.Rollout.Waits, "the stage has just begun")}
 	if s.Rollout.Waits != "" {
 		c.Message = fmt.Sprintf("%s: it waits: %s", inForce.Rollout.Mode, c.Message)
 	}
@@ -138,28 +143,33 @@ func degradedOf(in input.Inputs, out cycle.Outcome, s Status) Condition {
 	case s.FailoverHeld != "":
 		c.Reason, c.Message = WholeFleet, s.FailoverHeld
 	case orphans > 0:
-		c.Reason, c.Message = Orphaned, fmt.Sprintf("clusters without a replica: %d; the first: %s", orphans, out.Verdict.Orphans[0].Message())
+		c.Reason, c.Message = Orphaned, fmt.Sprintf("clusters without a replica: %d; the first: %s", orphans,
+			out.Verdict.Orphans[0].Message())
 	case doubled > 0:
-		c.Reason, c.Message = Doubled, fmt.Sprintf("clusters with several replicas: %d; the first: %s", doubled, out.Verdict.Doubled[0].Message())
+		c.Reason, c.Message = Doubled, fmt.Sprintf("clusters with several replicas: %d; the first: %s", doubled,
+			out.Verdict.Doubled[0].Message())
 	case len(out.Verdict.Astray) > 0:
 		c.Reason, c.Message = Astray, fmt.Sprintf("clusters with another replica than their plan and Secret say: %d; the first: %s", len(out.Verdict.Astray), out.Verdict.Astray[0].Message())
 	case !in.Observed.Reported.Asked:
-		return Condition{Type: Degraded, Status: Unknown, Reason: NotSaid, Message: "the pods do not say which clusters they have"}
+		return Condition{Type: Degraded, Status: Unknown, Reason: NotSaid,
+			Message: "the pods do not say which clusters they have"}
 	default:
 		c.Status, c.Reason = False, AsPlanned
 	}
 	return c
 }
 
-// Heard is what is kept of the status of the leader before: since when its conditions are what they are, its revision, which a plan in
-// force replaces, and nothing else that is said in this leader's name. Whoever may write the ConfigMap may have written it.
+// Heard is what is kept of the status of the leader before: since when its conditions are what they are, its revision,
+// which a plan in force replaces, and nothing else that is said in this leader's name. Whoever may write the ConfigMap
+// may have written it.
 func Heard(former Status, now time.Time) Status {
 	s := Status{Revision: former.Revision}
 	for _, kind := range []Type{Planning, Enforced, Progressing, Degraded} {
 		at := slices.IndexFunc(former.Conditions, func(c Condition) bool { return c.Type == kind })
 		if at >= 0 && !former.Conditions[at].LastTransitionTime.After(now) {
 			c := former.Conditions[at]
-			s.Conditions = append(s.Conditions, Condition{Type: kind, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+			s.Conditions = append(s.Conditions, Condition{Type: kind, Status: c.Status,
+				LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	return s
@@ -168,7 +178,8 @@ func Heard(former Status, now time.Time) Status {
 // notLooked are the conditions that a leader says nothing of, whose first cycle ended early.
 func notLooked() (all []Condition) {
 	for _, kind := range []Type{Enforced, Progressing, Degraded} {
-		all = append(all, Condition{Type: kind, Status: Unknown, Reason: NotLooked, Message: "this leader has not ended a cycle yet"})
+		all = append(all, Condition{Type: kind, Status: Unknown, Reason: NotLooked,
+			Message: "this leader has not ended a cycle yet"})
 	}
 	return all
 }

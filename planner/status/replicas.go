@@ -13,9 +13,9 @@ import (
 	"ballast/planner/size"
 )
 
-// Replica is what the leader knows of a replica beside the plan. Owns is how many clusters it has by its own account, nil where
-// its pod said nothing; Sampled is when the oldest value in use of those that the plan gives it was measured, zero where nobody
-// dated one. Wanted is the size that the rules ask for, where there are any.
+// Replica is what the leader knows of a replica beside the plan. Owns is how many clusters it has by its own account,
+// nil where its pod said nothing; Sampled is when the oldest value in use of those that the plan gives it was measured,
+// zero where nobody dated one. Wanted is the size that the rules ask for, where there are any.
 type Replica struct {
 	Replica int            `json:"replica"`
 	Owns    *int           `json:"owns,omitempty"`
@@ -23,8 +23,8 @@ type Replica struct {
 	Wanted  plan.Resources `json:"wanted,omitzero"`
 }
 
-// Elsewhere is a cluster that other replicas have than the one that the plan gives it; without Owners, no replica has it. How long
-// it is so makes it a Fault.
+// Elsewhere is a cluster that other replicas have than the one that the plan gives it; without Owners, no replica has
+// it. How long it is so makes it a Fault.
 type Elsewhere struct {
 	Cluster string `json:"cluster"`
 	Planned int    `json:"planned"`
@@ -116,8 +116,8 @@ func oldest(out cycle.Outcome) map[string]time.Time {
 	return at
 }
 
-// elsewhereOf are the clusters that are not where the plan has them, where every pod says what it has. One without an Application
-// has no owner, and lacks none.
+// elsewhereOf are the clusters that are not where the plan has them, where every pod says what it has. One without an
+// Application has no owner, and lacks none.
 func elsewhereOf(out cycle.Outcome, v *plan.View) []Elsewhere {
 	var list []Elsewhere
 	for name, owned := range out.Verdict.Owned {

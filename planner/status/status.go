@@ -1,7 +1,8 @@
-// Package status is what the leader says of how things are: whether it plans, whether its plan is held, what is under way
-// and what that waits for, who is unwell. It stands in a ConfigMap beside the plan, and is for people and their tools;
-// ballast itself goes by its revision, where plan and history are lost together and nothing else knows one, and by since
-// when conditions are as they are. What rollback and evacuate foretell goes by who is unwell; what happens does not.
+// Package status is what the leader says of how things are: whether it plans, whether its plan is held, what is under
+// way and what that waits for, who is unwell. It stands in a ConfigMap beside the plan, and is for people and their
+// tools; ballast itself goes by its revision, where plan and history are lost together and nothing else knows one, and
+// by since when conditions are as they are. What rollback and evacuate foretell goes by who is unwell; what happens
+// does not.
 package status
 
 import (
@@ -37,8 +38,9 @@ const (
 // Name is the name of its ConfigMap, by the plan's.
 func Name(planMap string) string { return planMap + "-status" }
 
-// Status is all of it. Revision is that of the plan in force when the leader had looked: what it says of a rollout is of
-// that plan. Where none was, it is the last one that was said. Times are when the leader looked, and since when a condition is as it is.
+// Status is all of it. Revision is that of the plan in force when the leader had looked: what it says of a rollout is
+// of that plan. Where none was, it is the last one that was said. Times are when the leader looked, and since when a
+// condition is as it is.
 type Status struct {
 	Leader       string            `json:"leader"`
 	LookedAt     time.Time         `json:"lookedAt"`
@@ -66,10 +68,12 @@ type Status struct {
 // Outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
 const Outdated = 5 * time.Minute
 
-// Old reports whether no leader has said anything for so long that things may be otherwise now, or its clock is as far ahead.
+// Old reports whether no leader has said anything for so long that things may be otherwise now, or its clock is as far
+// ahead.
 func (s Status) Old(now time.Time) bool { return now.Sub(s.LookedAt).Abs() > Outdated }
 
-// Ahead reports whether the leader's clock is so far ahead of this one that nobody can tell how old its word is: Old for that alone.
+// Ahead reports whether the leader's clock is so far ahead of this one that nobody can tell how old its word is: Old
+// for that alone.
 func (s Status) Ahead(now time.Time) bool { return s.LookedAt.Sub(now) > Outdated }
 
 // Rollout is how far the one under way is, beside what the plan says of it. Waits is what it waits for; empty where its
@@ -131,8 +135,8 @@ type Fault struct {
 	Owners  []int     `json:"owners,omitempty"` // where there are several
 }
 
-// Of makes the status of a cycle. inForce is the plan that holds after it; before is the status of the one before, whose
-// conditions last where they are the same, and whose revision stays where no plan holds.
+// Of makes the status of a cycle. inForce is the plan that holds after it; before is the status of the one before,
+// whose conditions last where they are the same, and whose revision stays where no plan holds.
 func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, before Status) Status {
 	s := Status{Leader: leader, LookedAt: in.Now, Revision: before.Revision, HeldUntil: out.Memory.HeldUntil(in.Now)}
 	if inForce != nil {
@@ -175,15 +179,16 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 	return s
 }
 
-// Failed is the status of a cycle that ended early: what this leader knew is as it was, but for that. Of one that ended none before,
-// nothing else is known but the revision that was said last.
+// Failed is the status of a cycle that ended early: what this leader knew is as it was, but for that. Of one that ended
+// none before, nothing else is known but the revision that was said last.
 func Failed(before Status, failure error, leader string, now time.Time) Status {
 	s := before
 	if before.Leader == "" {
 		s = Status{Revision: before.Revision, Conditions: notLooked()}
 	}
 	s.Leader, s.LookedAt = leader, now
-	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed, Message: printable.Text(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
+	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed,
+		Message: printable.Text(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
 	rest := slices.DeleteFunc(slices.Clone(s.Conditions), func(c Condition) bool { return c.Type == Planning })
 	s.Conditions = lasting(append([]Condition{planning}, rest...), before.Conditions, now)
 	s.cut(nil)
@@ -244,7 +249,8 @@ func budgetOf(b change.Budget) *Budget {
 		s.Left = &b.Left
 	}
 	for _, w := range b.Windows {
-		s.Windows = append(s.Windows, Window{Period: w.Rate.Period.String(), Percent: w.Rate.Percent, Allowed: w.Allowed, Used: w.Used})
+		s.Windows = append(s.Windows, Window{Period: w.Rate.Period.String(), Percent: w.Rate.Percent,
+			Allowed: w.Allowed, Used: w.Used})
 	}
 	for cause, n := range b.Causes {
 		if s.Causes == nil {
@@ -255,15 +261,16 @@ func budgetOf(b change.Budget) *Budget {
 	return s
 }
 
-// cut bounds the lists, so that the text fits whatever is in them. What is of clusters' Secrets takes no room from older ones, by when they
-// were made, and problems none from those of another kind.
+// cut bounds the lists, so that the text fits whatever is in them. What is of clusters' Secrets takes no room from
+// older ones, by when they were made, and problems none from those of another kind.
 func (s *Status) cut(made map[string]time.Time) {
 	faultOf := func(f Fault) (string, string) { return f.Cluster, "" }
 	problemOf := func(p problem.Problem) (string, string) { return p.Subject, p.Kind }
 	for limit := most; limit > 0; limit /= 2 {
 		s.Omitted += fairly(&s.Orphaned, limit, made, faultOf) + fairly(&s.Doubled, limit, made, faultOf)
 		s.Omitted += fairly(&s.Problems, limit, made, problemOf)
-		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Blocked, limit) + cut(&s.Elsewhere, limit) + cut(&s.Replicas, 4*limit)
+		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Blocked, limit) + cut(&s.Elsewhere, limit) +
+			cut(&s.Replicas, 4*limit)
 		for i := range s.Doubled {
 			cut(&s.Doubled[i].Owners, most)
 		}
@@ -276,7 +283,8 @@ func (s *Status) cut(made map[string]time.Time) {
 	}
 }
 
-// fairly keeps of a list, in its order, the first of each kind before the second of any, and of one kind those of the oldest Secrets.
+// fairly keeps of a list, in its order, the first of each kind before the second of any, and of one kind those of the
+// oldest Secrets.
 func fairly[T any](list *[]T, limit int, made map[string]time.Time, of func(T) (cluster, kind string)) (omitted int) {
 	all := *list
 	if len(all) <= limit {

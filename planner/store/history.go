@@ -33,7 +33,8 @@ func (h History) WithPlan(s Snapshot) History {
 	if s.Document.Plan == nil || s.object == nil {
 		return h
 	}
-	h.Content = h.With(history.Record{Revision: s.Document.Plan.Revision, Text: s.object.Data[plan.KeyPlan], Meta: s.Meta})
+	h.Content = h.With(history.Record{Revision: s.Document.Plan.Revision, Text: s.object.Data[plan.KeyPlan],
+		Meta: s.Meta})
 	return h
 }
 
@@ -65,8 +66,9 @@ func (h History) Tried(failed History) History {
 	return h
 }
 
-// Overtaken reports whether another object stands than the one that was read or written last, and whether that is somebody else's doing:
-// they deleted it, or what it says is neither what was known nor what an own write would have stored whose answer was lost.
+// Overtaken reports whether another object stands than the one that was read or written last, and whether that is
+// somebody else's doing: they deleted it, or what it says is neither what was known nor what an own write would have
+// stored whose answer was lost.
 func (s *Store) Overtaken(ctx context.Context, h History) (overtaken, byOthers bool, err error) {
 	if h.object == nil {
 		return false, false, nil

@@ -29,9 +29,9 @@ type operation struct {
 // insistTries is how often a write is tried as others are, over the version that was read just now.
 const insistTries = 3
 
-// insist writes over a ConfigMap of which somebody else changed what the planner does not go by. As other writes it keeps bytes, and takes
-// out what is no text; against who writes faster than that it is by content. It answers nil where the content is another one: that race is
-// lost.
+// insist writes over a ConfigMap of which somebody else changed what the planner does not go by. As other writes it
+// keeps bytes, and takes out what is no text; against who writes faster than that it is by content. It answers nil
+// where the content is another one: that race is lost.
 func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *corev1.ConfigMap {
 	for range insistTries {
 		now, err := s.get(ctx, base.Name)
@@ -49,13 +49,15 @@ func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *c
 	return s.overContent(ctx, base, c)
 }
 
-// overContent is a patch for the content that was read, and not for the version, so that the API server repeats it by itself.
+// overContent is a patch for the content that was read, and not for the version, so that the API server repeats it by
+// itself.
 func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c change) *corev1.ConfigMap {
 	now, err := s.get(ctx, base.Name)
 	if err != nil || now == nil || !s.alike(base, now) {
 		return nil
 	}
-	path, value := "/metadata/annotations/"+patchable.Pointer(plan.AnnotationDigest), now.Annotations[plan.AnnotationDigest]
+	path, value := "/metadata/annotations/"+patchable.Pointer(plan.AnnotationDigest),
+		now.Annotations[plan.AnnotationDigest]
 	if base.Name == s.History {
 		path, value = "/data/"+patchable.Pointer(keySavedAt), now.Data[keySavedAt]
 	}
@@ -87,14 +89,16 @@ func (s *Store) overContent(ctx context.Context, base *corev1.ConfigMap, c chang
 // absent is what a test of a key that is not there compares with.
 var absent = json.RawMessage("null")
 
-// askedFor are the annotations by which people and the leader ask something of each other: what a cycle goes by, beside plan and pins.
+// askedFor are the annotations by which people and the leader ask something of each other: what a cycle goes by, beside
+// plan and pins.
 func askedFor() []string {
-	return []string{plan.AnnotationPaused, plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationAcceptDiscovery,
+	return []string{plan.AnnotationPaused, plan.AnnotationEnforcement, plan.AnnotationCordon,
+		plan.AnnotationAcceptDiscovery,
 		plan.AnnotationRollback, plan.AnnotationRebase, plan.AnnotationTripped}
 }
 
-// peoples are the tests of what people ask for beside the plan, so that a write that the API server repeats passes over no freeze,
-// break-glass, cordon or pin that came meanwhile, and takes away no rollback but the one that it answers.
+// peoples are the tests of what people ask for beside the plan, so that a write that the API server repeats passes over
+// no freeze, break-glass, cordon or pin that came meanwhile, and takes away no rollback but the one that it answers.
 func peoples(now *corev1.ConfigMap) []operation {
 	var ops []operation
 	for _, name := range askedFor() {
@@ -106,16 +110,16 @@ func peoples(now *corev1.ConfigMap) []operation {
 	return ops
 }
 
-// mostWord is as much JSON as an annotation may be that a write by content tests, and mostPins data.pins, so that the plan has room
-// beside them in the API server's 3 MiB: whatever is read of either. JSON makes six bytes of a control character and of each "<", and the
-// API server compares it so. Whoever brings some 100 KB of those asks for nothing.
+// mostWord is as much JSON as an annotation may be that a write by content tests, and mostPins data.pins, so that the
+// plan has room beside them in the API server's 3 MiB: whatever is read of either. JSON makes six bytes of a control
+// character and of each "<", and the API server compares it so. Whoever brings some 100 KB of those asks for nothing.
 const (
 	mostWord = 2 + 6*plan.MaxNoteBytes
 	mostPins = 2 + 6*people.MaxPinsBytes
 )
 
-// still tests that a key has the value that it had, or none. What is no text is none of JSON's, and goes anyway; what is too much for any
-// that is read is not tested.
+// still tests that a key has the value that it had, or none. What is no text is none of JSON's, and goes anyway; what
+// is too much for any that is read is not tested.
 func still(path, key string, stands map[string]string, most int) []operation {
 	value, there := stands[key]
 	switch {
@@ -130,8 +134,9 @@ func still(path, key string, stands map[string]string, most int) []operation {
 	return []operation{{"test", path + patchable.Pointer(key), value}}
 }
 
-// alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan with the planner's annotations, people's pins as
-// they are read, and what is asked for; of the history all of its data. Whatever else of ballast's group stands there nobody goes by.
+// alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan with the planner's annotations,
+// people's pins as they are read, and what is asked for; of the history all of its data. Whatever else of ballast's
+// group stands there nobody goes by.
 func (s *Store) alike(a, b *corev1.ConfigMap) bool {
 	if a.UID != b.UID || immutable(a) != immutable(b) {
 		return false
@@ -148,7 +153,8 @@ func (s *Store) alike(a, b *corev1.ConfigMap) bool {
 	return a.Data[plan.KeyPlan] == b.Data[plan.KeyPlan] && samePins(a.Data[plan.KeyPins], b.Data[plan.KeyPins])
 }
 
-// samePins reports whether two texts of pins ask for the same, their comments aside. Of one with a problem nothing but the text tells.
+// samePins reports whether two texts of pins ask for the same, their comments aside. Of one with a problem nothing but
+// the text tells.
 func samePins(a, b string) bool {
 	if a == b {
 		return true

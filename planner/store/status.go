@@ -17,8 +17,8 @@ import (
 	"ballast/planner/status"
 )
 
-// WriteStatus writes what the leader says of how things are. Nobody decides where clusters go by it, so that it is for no version: the
-// last leader to say something is right.
+// WriteStatus writes what the leader says of how things are. Nobody decides where clusters go by it, so that it is for
+// no version: the last leader to say something is right.
 func (s *Store) WriteStatus(ctx context.Context, now status.Status) error {
 	text, err := now.Encode()
 	if err != nil {
@@ -51,7 +51,8 @@ func (s *Store) patchStatus(ctx context.Context, cm *corev1.ConfigMap, c change)
 	if err != nil {
 		return err
 	}
-	return s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
+	return s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch),
+		client.FieldOwner(plan.FieldManager))
 }
 
 // ReadStatus reads it; nil where no leader ever wrote one.

@@ -110,8 +110,9 @@ func (s *Store) snapshotOf(cm *corev1.ConfigMap) Snapshot {
 	at, _ := time.Parse(time.RFC3339, cm.Annotations[plan.AnnotationDecidedAt]) // for display only
 	return Snapshot{
 		Document: s.Judge(cm),
-		Meta:     configmap.Meta{DecidedAt: at, DecidedBy: cm.Annotations[plan.AnnotationDecidedBy], Reason: cm.Annotations[plan.AnnotationReason]},
-		object:   cm,
+		Meta: configmap.Meta{DecidedAt: at, DecidedBy: cm.Annotations[plan.AnnotationDecidedBy],
+			Reason: cm.Annotations[plan.AnnotationReason]},
+		object: cm,
 	}
 }
 
@@ -124,8 +125,8 @@ func (s Snapshot) Claimed() configmap.Document {
 }
 
 // WritePlan writes the next plan over the snapshot it was decided on, at a revision above every one that the snapshot
-// shows and above floor, the highest that the caller knows: a plan restored from a backup must not turn the count back. Where neither
-// knows any, it is above the one that the leader's status says.
+// shows and above floor, the highest that the caller knows: a plan restored from a backup must not turn the count back.
+// Where neither knows any, it is above the one that the leader's status says.
 // Only data.plan and ballast's own annotations are written; people's pins, annotations and labels stay to the letter.
 // Where the snapshot's plan enforces the same, matches its digest and is not below floor, nothing is, and the snapshot
 // is answered as it was.
@@ -171,7 +172,8 @@ func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*str
 }
 
 // Patchable answers the snapshot as everybody can patch it: where somebody brought a list of managers that the API
-// server cannot read back, or what is no text, nobody but the planner knows how to, and break-glass and freeze would fail.
+// server cannot read back, or what is no text, nobody but the planner knows how to, and break-glass and freeze would
+// fail.
 func (s *Store) Patchable(ctx context.Context, base Snapshot) (Snapshot, error) {
 	if base.object == nil {
 		return base, nil
@@ -240,8 +242,9 @@ func (s *Store) annotations(p plan.Plan, text string, m configmap.Meta) map[stri
 	return set
 }
 
-// change is a strategic merge patch of a ConfigMap: what it does not name stays, and nil takes a key away. A merge patch, or a JSON patch,
-// would go by JSON, which makes three bytes of each that is no text: who brought some 100 KB of those would keep every write away.
+// change is a strategic merge patch of a ConfigMap: what it does not name stays, and nil takes a key away. A merge
+// patch, or a JSON patch, would go by JSON, which makes three bytes of each that is no text: who brought some 100 KB of
+// those would keep every write away.
 type change struct {
 	Metadata   patchable.Meta     `json:"metadata"`
 	Data       map[string]*string `json:"data,omitempty"`
@@ -250,7 +253,8 @@ type change struct {
 
 // labels mark what ballast made, so that uninstall and people find it.
 func labels() map[string]string {
-	return map[string]string{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner", "app.kubernetes.io/part-of": "ballast"}
+	return map[string]string{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner",
+		"app.kubernetes.io/part-of": "ballast"}
 }
 
 // put patches the ConfigMap as it was read, or creates it where it was not there, and answers it as it is stored. A
@@ -259,7 +263,8 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	var err error
 	if base == nil {
-		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), present(c.Data), present(c.BinaryData)
+		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), present(c.Data),
+			present(c.BinaryData)
 		err = s.Client.Create(ctx, cm, client.FieldOwner(plan.FieldManager))
 	} else {
 		cm, err = s.over(ctx, base, c)
@@ -275,7 +280,8 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 	case immutable(base) && apierrors.IsInvalid(err): // asked all the same: it may be gone meanwhile
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrImmutable)
 	case answer.TooLarge(err) && base != nil:
-		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w: %s; the API server says: %w", name, s.Namespace, ErrFull, roomiest(base), err)
+		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w: %s; the API server says: %w", name, s.Namespace,
+			ErrFull, roomiest(base), err)
 	case apierrors.IsInvalid(err): // with the whole ConfigMap where no patch of it can be made
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, answer.Unquoted(err))
 	case err != nil:
@@ -293,10 +299,12 @@ func (s *Store) over(ctx context.Context, base *corev1.ConfigMap, c change) (*co
 		return nil, err
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: base.Name}}
-	return cm, s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
+	return cm, s.Client.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, patch),
+		client.FieldOwner(plan.FieldManager))
 }
 
-// withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word in beside it.
+// withoutBytes takes out, too, what others brought that is no text: people's tools go by JSON, and would not get a word
+// in beside it.
 func (c change) withoutBytes(base *corev1.ConfigMap) change {
 	data := maps.Clone(base.Data)
 	if len(data[plan.KeyPins]) <= people.MaxPinsBytes {

@@ -32,7 +32,8 @@ type words struct {
 // lastingWords are the annotations that stand until somebody takes them away. What is asked for once, a rollback and a
 // discovery to accept, ends with the ConfigMap that asked.
 func lastingWords() []string {
-	return []string{plan.AnnotationPaused, plan.AnnotationPausedReason, plan.AnnotationPausedBy, plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationTripped}
+	return []string{plan.AnnotationPaused, plan.AnnotationPausedReason, plan.AnnotationPausedBy,
+		plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationTripped}
 }
 
 // mostWords bounds the part: pins of names that do not pack must not push the plans out of a history. wordBounds are
@@ -44,8 +45,8 @@ func wordBounds() gz.Bounds { return gz.Bounds{Bytes: 1 << 20, Nested: 1 << 20} 
 // ConfigMap is the plan ConfigMap as it was read or written; nil where there is none. It is not to be changed.
 func (s Snapshot) ConfigMap() *corev1.ConfigMap { return s.object }
 
-// Words packs what is kept of a plan ConfigMap, nil where there is nothing. Pins that nobody would read, or that are too many,
-// are left out.
+// Words packs what is kept of a plan ConfigMap, nil where there is nothing. Pins that nobody would read, or that are
+// too many, are left out.
 func Words(cm *corev1.ConfigMap) ([]byte, error) {
 	w := words{Annotations: map[string]string{}}
 	for _, name := range lastingWords() {
@@ -88,8 +89,9 @@ func (s Snapshot) WithWords(part []byte) (Snapshot, error) {
 // Restores reports whether what people had written is to be put back.
 func (s Snapshot) Restores() bool { return s.words != nil }
 
-// ForgetWords takes what people wrote out of the history. They wrote it for the installation that was: the next one goes by
-// them where they stand beside the plan, and by nothing where somebody deletes that first. No MAC is needed to leave out a part.
+// ForgetWords takes what people wrote out of the history. They wrote it for the installation that was: the next one
+// goes by them where they stand beside the plan, and by nothing where somebody deletes that first. No MAC is needed to
+// leave out a part.
 func (s *Store) ForgetWords(ctx context.Context) error {
 	cm := &corev1.ConfigMap{}
 	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.History}, cm); err != nil {

@@ -1,5 +1,5 @@
-// Package surroundings asks the API server for what size rules may have as inputs beside loads: the nodes of the cluster, and what
-// autoscalers of the workload recommend. What it makes of them is package size/inputs'.
+// Package surroundings asks the API server for what size rules may have as inputs beside loads: the nodes of the
+// cluster, and what autoscalers of the workload recommend. What it makes of them is package size/inputs'.
 package surroundings
 
 import (
@@ -20,9 +20,9 @@ import (
 	"ballast/planner/size/inputs"
 )
 
-// Look asks for what is wanted. A right or a kind that is missing is a state of what was asked for, with the mend; an error names
-// what could not be asked for any other reason, and what it concerns is nil. The reader is one without a cache: lists go page by
-// page, and a page is forgotten before the next one.
+// Look asks for what is wanted. A right or a kind that is missing is a state of what was asked for, with the mend; an
+// error names what could not be asked for any other reason, and what it concerns is nil. The reader is one without a
+// cache: lists go page by page, and a page is forgotten before the next one.
 func Look(ctx context.Context, r client.Reader, t plan.Target, w inputs.Wants, now time.Time) (seen inputs.Surroundings, err error) {
 	var errs []error
 	if w.Nodes {

@@ -51,7 +51,8 @@ type BlockedNews struct {
 	seen map[string]time.Time // when a kind waited last
 }
 
-// Of is an event for each kind of change that waits and did not within the last hour. It names the first of several replicas.
+// Of is an event for each kind of change that waits and did not within the last hour. It names the first of several
+// replicas.
 func (n *BlockedNews) Of(waiting []resize.Blocked, now time.Time) (events []Event) {
 	next := map[string]time.Time{}
 	for kind, at := range n.seen {

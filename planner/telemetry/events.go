@@ -30,22 +30,26 @@ type Event struct {
 
 // PlanWritten says that a plan was written, and why.
 func PlanWritten(p plan.Plan, reason string) Event {
-	return Event{Type: corev1.EventTypeNormal, Reason: "PlanWritten", Message: fmt.Sprintf("revision %d: %s", p.Revision, reason), Workload: p.Rollout != nil}
+	return Event{Type: corev1.EventTypeNormal, Reason: "PlanWritten",
+		Message: fmt.Sprintf("revision %d: %s", p.Revision, reason), Workload: p.Rollout != nil}
 }
 
 // LeaderElected says who plans from here on.
 func LeaderElected(identity string, p *plan.Plan) Event {
 	if p == nil {
-		return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: identity + " plans from here on; there is no plan yet"}
+		return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: identity +
+			" plans from here on; there is no plan yet"}
 	}
-	return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: fmt.Sprintf("%s plans from here on, from revision %d", identity, p.Revision)}
+	return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected",
+		Message: fmt.Sprintf("%s plans from here on, from revision %d", identity, p.Revision)}
 }
 
 // RolloutTurned says that a rollout turned or ended; false: there is nothing to say.
 func RolloutTurned(p rollout.Progress) (Event, bool) {
 	switch p.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
-		return Event{Type: corev1.EventTypeWarning, Reason: "Rollout" + string(p.Outcome), Message: p.Why, Workload: true}, true
+		return Event{Type: corev1.EventTypeWarning, Reason: "Rollout" + string(p.Outcome), Message: p.Why,
+			Workload: true}, true
 	case rollout.Finished:
 		return Event{Type: corev1.EventTypeNormal, Reason: "RolloutFinished", Message: p.Why, Workload: true}, true
 	}
@@ -60,26 +64,31 @@ func KeyMissing(err error) Event {
 
 // KeyReplaced is told of a key that the leader put in place of another.
 func KeyReplaced() Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "KeyReplaced", Message: "the plan's key became another, or its Secret was made anew: there is a new key of this leader's now, whatever was in it, " +
-		"and plan and history are signed anew (PlanForeign is told of the plan before); see who may write Secrets"}
+	return Event{Type: corev1.EventTypeWarning, Reason: "KeyReplaced",
+		Message: "the plan's key became another, or its Secret was made anew: there is a new key of this leader's now, whatever was in it, " +
+			"and plan and history are signed anew (PlanForeign is told of the plan before); see who may write Secrets"}
 }
 
 // HistoryDropped says what of the history is left out.
 func HistoryDropped(problems []string) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryDropped", Message: fmt.Sprintf("%d parts of the history are not believed or cannot be read, and begin anew: %s",
-		len(problems), problem.ClipList(problems))}
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryDropped",
+		Message: fmt.Sprintf("%d parts of the history are not believed or cannot be read, and begin anew: %s",
+			len(problems), problem.ClipList(problems))}
 }
 
 // HistoryFull says what the history has no room for.
 func HistoryFull(plans []int64, parts []string) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryFull", Message: fmt.Sprintf("the history has no room for all of it: %d earlier plans (nobody can go back to them) and %d parts of the memory are left out: %s; "+
-		"see whether there are cluster Secrets that nobody needs, or with very long names", len(plans), len(parts), problem.ClipList(parts))}
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryFull",
+		Message: fmt.Sprintf("the history has no room for all of it: %d earlier plans (nobody can go back to them) and %d parts of the memory are left out: %s; "+
+			"see whether there are cluster Secrets that nobody needs, or with very long names", len(plans), len(parts),
+			problem.ClipList(parts))}
 }
 
 // HistoryReplaced says that somebody else wrote the history.
 func HistoryReplaced(name string) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryReplaced", Message: fmt.Sprintf("somebody deleted ConfigMap %q or wrote to it, which only the planner does; "+
-		"it is written anew", name)}
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryReplaced",
+		Message: fmt.Sprintf("somebody deleted ConfigMap %q or wrote to it, which only the planner does; "+
+			"it is written anew", name)}
 }
 
 // HistoryRefused says that the API server refuses to have the history written, and what waits for that.
@@ -98,14 +107,16 @@ func BroughtBackUnwritten(planMap, why string) Event {
 
 // WordsPutBack says that a plan ConfigMap that was deleted has people's words again.
 func WordsPutBack(planMap string) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "WordsPutBack", Message: fmt.Sprintf("somebody deleted ConfigMap %q; its pins, and what was frozen, cordoned, switched off or tripped, "+
-		"stand in it again as they did: edit it to take them away", planMap)}
+	return Event{Type: corev1.EventTypeWarning, Reason: "WordsPutBack",
+		Message: fmt.Sprintf("somebody deleted ConfigMap %q; its pins, and what was frozen, cordoned, switched off or tripped, "+
+			"stand in it again as they did: edit it to take them away", planMap)}
 }
 
 // HistoryStale says that a part of the history cannot be written.
 func HistoryStale(stale error) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryStale", Message: "a part of the history cannot be written and stays as it was, which " +
-		"the next leader goes by; please report it: " + stale.Error()}
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryStale",
+		Message: "a part of the history cannot be written and stays as it was, which " +
+			"the next leader goes by; please report it: " + stale.Error()}
 }
 
 // PanickedEvent says that a cycle panicked.
@@ -117,7 +128,8 @@ func PanickedEvent(err error) Event {
 
 // PlanFull says that the plan cannot be written.
 func PlanFull(err error) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull", Message: "the plan cannot be written, and the last one stays: " + err.Error()}
+	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull",
+		Message: "the plan cannot be written, and the last one stays: " + err.Error()}
 }
 
 // BreakGlassSeen names the field manager that wrote the annotation, where it is known.
@@ -160,7 +172,8 @@ func SizeRefused(pod, why string) Event {
 
 // ConfigRefused says why a new configuration is not taken.
 func ConfigRefused(err error) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "ConfigRefused", Message: "the new configuration is refused and the last good one stays in force: " + err.Error()}
+	return Event{Type: corev1.EventTypeWarning, Reason: "ConfigRefused",
+		Message: "the new configuration is refused and the last good one stays in force: " + err.Error()}
 }
 
 // maxNote is the longest note of an event, in bytes: the API server refuses more than 1,024.
@@ -215,7 +228,8 @@ func (n *News) Of(problems []problem.Problem) []Event {
 	n.known = now
 	for _, kind := range slices.Sorted(maps.Keys(told)) {
 		if rest := told[kind] - most; rest > 0 {
-			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: "MoreProblems", Message: fmt.Sprintf("and %d more of %s; `ballast status` lists them", rest, kind)})
+			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: "MoreProblems",
+				Message: fmt.Sprintf("and %d more of %s; `ballast status` lists them", rest, kind)})
 		}
 	}
 	return events

@@ -14,13 +14,15 @@ type basisMetrics struct {
 
 func newBasisMetrics(r prometheus.Registerer) basisMetrics {
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner", Name: name, Help: help}, labels)
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner", Name: name,
+			Help: help}, labels)
 	}
 	m := basisMetrics{
 		capacity: gauges("replica_capacity_ratio",
 			"The load that a replica may carry by partition.capacity (configured), or else is known to bear (known); absent while neither is.", "of"),
 		sampled: gauges("oldest_sample_timestamp_seconds",
-			"When the oldest value in use of each metric was sampled, in Unix time; time() minus this is its age.", "metric"),
+			"When the oldest value in use of each metric was sampled, in Unix time; time() minus this is its age.",
+			"metric"),
 	}
 	r.MustRegister(m.capacity, m.sampled)
 	return m

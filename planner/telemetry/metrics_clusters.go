@@ -21,13 +21,16 @@ type clusterMetrics struct {
 
 func newClusterMetrics(r prometheus.Registerer) clusterMetrics {
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "cluster", Name: name, Help: help}, labels)
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "cluster", Name: name,
+			Help: help}, labels)
 	}
 	const asked = "; only with telemetry.clusters."
 	m := clusterMetrics{
-		load:    gauges("load_ratio", "Load of each cluster, by the name of its Secret"+asked, "cluster"),
-		value:   gauges("metric_value", "Value in use of each metric of each cluster, by the name of its Secret"+asked, "cluster", "metric"),
-		replica: gauges("replica", "Replica of each cluster under the plan in force, by the name of its Secret"+asked, "cluster"),
+		load: gauges("load_ratio", "Load of each cluster, by the name of its Secret"+asked, "cluster"),
+		value: gauges("metric_value", "Value in use of each metric of each cluster, by the name of its Secret"+asked,
+			"cluster", "metric"),
+		replica: gauges("replica", "Replica of each cluster under the plan in force, by the name of its Secret"+asked,
+			"cluster"),
 		leftOut: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "cluster", Name: "left_out",
 			Help: "Clusters that are not shown one by one, since telemetry.clusters is lower; 0 where it is 0."}),
 	}
@@ -68,8 +71,8 @@ func (m clusterMetrics) observe(most int, out cycle.Outcome) {
 	}
 }
 
-// heaviest are the names of so many clusters, each with its place in the fleet: the heaviest by their loads, without loads the
-// first by their names.
+// heaviest are the names of so many clusters, each with its place in the fleet: the heaviest by their loads, without
+// loads the first by their names.
 func heaviest(most int, out cycle.Outcome) map[string]int {
 	places := map[string]int{}
 	for i, c := range out.Fleet.Clusters {

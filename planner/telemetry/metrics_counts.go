@@ -18,8 +18,10 @@ func newCountMetrics(r prometheus.Registerer) countMetrics {
 	m := countMetrics{
 		wanted: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "weights", Name: "replicas",
 			Help: "The replicas that size.weights ask for; 0 without them, or while no load is known."}),
-		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "replicas", Name: "blocked",
-			Help: "By how many replicas the number is to change and does not now, by direction and reason."}, []string{"direction", "reason"}),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "replicas",
+			Name: "blocked",
+			Help: "By how many replicas the number is to change and does not now, by direction and reason."},
+			[]string{"direction", "reason"}),
 		moves: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "moves", Name: "blocked",
 			Help: "How many moves that level are wanted and do not happen now, by reason."}, []string{"reason"}),
 	}

@@ -14,17 +14,22 @@ import (
 // registerOwnership registers what rollouts and owners are told by: what people alert on.
 func (m *Metrics) registerOwnership(r prometheus.Registerer) {
 	gauge := func(subsystem, name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: subsystem, Name: name, Help: help})
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: subsystem, Name: name,
+			Help: help})
 	}
 	gauges := func(subsystem, name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: subsystem, Name: name, Help: help}, labels)
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: subsystem, Name: name,
+			Help: help}, labels)
 	}
-	m.orphaned = gauge("ownership", "orphaned_clusters", "Clusters that no replica has, by the pods' own account, for longer than the grace period.")
-	m.doubled = gauge("ownership", "doubled_clusters", "Clusters that several pods have, by their own account, for longer than the grace period.")
+	m.orphaned = gauge("ownership", "orphaned_clusters",
+		"Clusters that no replica has, by the pods' own account, for longer than the grace period.")
+	m.doubled = gauge("ownership", "doubled_clusters",
+		"Clusters that several pods have, by their own account, for longer than the grace period.")
 	m.asked = gauge("ownership", "known", "1 while every ready application-controller says what it owns.")
 	m.unwell = gauges("ownership", "unwell_replicas", "Replicas that are unwell, by reason.", "reason")
 	m.cordoned = gauge("planner", "cordoned_replicas", "Replicas that a person wants empty.")
-	m.Moved = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner", Name: "moves_total",
+	m.Moved = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner",
+		Name: "moves_total",
 		Help: "Clusters that were given another replica, by cause."}, []string{"cause"})
 	m.budget = gauges("planner", "moves_left", "Clusters that may move now under change.moves.rate; absent where there is no limit.")
 	m.tripped = gauge("planner", "tripped", "1 while ballast has stopped itself because a wave did harm, or a rollout failed three times in a day.")

@@ -21,14 +21,19 @@ type sizeMetrics struct {
 
 func newSizeMetrics(r prometheus.Registerer) sizeMetrics {
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "size", Name: name, Help: help}, labels)
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "size", Name: name,
+			Help: help}, labels)
 	}
 	m := sizeMetrics{
-		input:    gauges("rule_input", "The input that a rule of size.policies has, by replica; all where it is one for all.", "policy", "rule", "replica"),
-		computed: gauges("rule_computed", "What a rule computes of its input now, in cores or bytes.", "policy", "rule", "replica"),
-		decided:  gauges("rule_decided", "What a rule decides after its delays and its smoothing, in cores or bytes.", "policy", "rule", "replica"),
-		held:     gauges("in_force", "What the plan holds each replica's container at, in cores or bytes.", "replica", "list", "resource"),
-		blocked:  gauges("blocked", "Changes of sizes that are wanted and do not happen now, by direction and reason.", "direction", "reason"),
+		input: gauges("rule_input", "The input that a rule of size.policies has, by replica; all where it is one for all.", "policy", "rule", "replica"),
+		computed: gauges("rule_computed", "What a rule computes of its input now, in cores or bytes.", "policy", "rule",
+			"replica"),
+		decided: gauges("rule_decided", "What a rule decides after its delays and its smoothing, in cores or bytes.",
+			"policy", "rule", "replica"),
+		held: gauges("in_force", "What the plan holds each replica's container at, in cores or bytes.", "replica",
+			"list", "resource"),
+		blocked: gauges("blocked", "Changes of sizes that are wanted and do not happen now, by direction and reason.",
+			"direction", "reason"),
 	}
 	r.MustRegister(m.input, m.computed, m.decided, m.held, m.blocked)
 	return m

@@ -25,14 +25,16 @@ type WorkMetrics struct {
 
 func newWorkMetrics(r prometheus.Registerer) WorkMetrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner", Name: name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner", Name: name,
+			Help: help}, labels)
 	}
 	m := WorkMetrics{
 		Errors: counters("phase_errors_total", "Runs of a cycle's parts in which something failed: a query is fetch, "+
 			"a pod that shows nothing is observe, a write to Secrets or the workload is apply.", "phase"),
 		PutBack: counters("drift_put_back_total",
 			"Writes that put back what others had changed or left out, by what was written and why.", "step", "reason"),
-		Decided: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner", Name: "plan_decided_timestamp_seconds",
+		Decided: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner",
+			Name: "plan_decided_timestamp_seconds",
 			Help: "When the plan in force was decided, in Unix time; time() minus this is its age. Absent without a plan."}, nil),
 	}
 	for _, phase := range erringPhases() {
@@ -72,8 +74,8 @@ func KindOf(step diff.Step) string {
 // ObservePhaseError counts a run of a phase in which something failed.
 func (m *Metrics) ObservePhaseError(phase string) { m.Work.Errors.WithLabelValues(phase).Inc() }
 
-// ObservePutBack counts a step that was written, where it put back what others had changed. What a rollout or a person asked for
-// is none.
+// ObservePutBack counts a step that was written, where it put back what others had changed. What a rollout or a person
+// asked for is none.
 func (m *Metrics) ObservePutBack(step diff.Step) {
 	var why diff.Why
 	switch s := step.(type) {

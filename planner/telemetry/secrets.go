@@ -19,23 +19,24 @@ import (
 type SecretRef struct{ Name, UID string }
 
 const (
-	// mostOnSecrets is how many events of one reason cluster Secrets get within secretsSpan: a rollout, or a webhook that comes back, writes
-	// thousands. Each reason has room of its own, so that nobody who brings one about takes it from what others must hear of.
+	// mostOnSecrets is how many events of one reason cluster Secrets get within secretsSpan: a rollout, or a webhook
+	// that comes back, writes thousands. Each reason has room of its own, so that nobody who brings one about takes it
+	// from what others must hear of.
 	mostOnSecrets = 20
 	secretsSpan   = 10 * time.Minute
-	// mostOnOne is how many of those one Secret gets, and mostByPeople how many there are of a reason which whoever writes Secrets can
-	// have told at will.
+	// mostOnOne is how many of those one Secret gets, and mostByPeople how many there are of a reason which whoever
+	// writes Secrets can have told at will.
 	mostOnOne, mostByPeople = 4, mostOnSecrets / 2
-	// toldAgain is after how long the same is news of a Secret once more while it lasts, and endsAfter after how long without it
-	// that is another time of it.
+	// toldAgain is after how long the same is news of a Secret once more while it lasts, and endsAfter after how long
+	// without it that is another time of it.
 	toldAgain, endsAfter = 6 * time.Hour, 10 * time.Minute
-	// mostKnown bounds what is remembered of them, whatever Secrets come and go: some 4 MB. What is beyond has it begin anew, so that some
-	// is told or counted once more.
+	// mostKnown bounds what is remembered of them, whatever Secrets come and go: some 4 MB. What is beyond has it begin
+	// anew, so that some is told or counted once more.
 	mostKnown = 20_000
 )
 
-// SecretNews bounds the events on cluster Secrets: none is told or counted twice, and what is too much for one moment is counted
-// on the plan.
+// SecretNews bounds the events on cluster Secrets: none is told or counted twice, and what is too much for one moment
+// is counted on the plan.
 type SecretNews struct {
 	mu    sync.Mutex
 	known map[string]knownNews // told or counted
@@ -55,8 +56,8 @@ type toldNews struct {
 	reason string
 }
 
-// Of are the events that are told now of those, the first before the others. What has no room is counted, and told once there is room
-// where it lasts.
+// Of are the events that are told now of those, the first before the others. What has no room is counted, and told once
+// there is room where it lasts.
 func (n *SecretNews) Of(all []Event, now time.Time) (events []Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -120,8 +121,9 @@ func roomOf(reason string) int {
 	return mostOnSecrets
 }
 
-// newsOf tells an event from those that say the same. A message has numbers and texts that change from cycle to cycle, so that
-// it counts alone where it names the replica that a cluster goes to. A Secret that is made anew has another UID.
+// newsOf tells an event from those that say the same. A message has numbers and texts that change from cycle to cycle,
+// so that it counts alone where it names the replica that a cluster goes to. A Secret that is made anew has another
+// UID.
 func newsOf(e Event) string {
 	key := e.Secret.Name + "/" + e.Secret.UID + "/" + e.Reason
 	if e.Reason == "ClusterMoved" || e.Reason == "ClusterPinned" {
@@ -135,8 +137,10 @@ func ShardWritten(s diff.PatchShard, uid string) Event {
 	on := SecretRef{s.Secret, uid}
 	switch s.Why {
 	case diff.Drifted, diff.Broken:
-		return Event{Type: corev1.EventTypeWarning, Reason: "ClusterPutBack", Secret: on, Message: fmt.Sprintf("data.shard is %d again: "+
-			"it was %s, which the plan does not have; a pin in data.pins or the annotation %s moves the cluster", s.Shard, s.Was, plan.AnnotationPin)}
+		return Event{Type: corev1.EventTypeWarning, Reason: "ClusterPutBack", Secret: on,
+			Message: fmt.Sprintf("data.shard is %d again: "+
+				"it was %s, which the plan does not have; a pin in data.pins or the annotation %s moves the cluster",
+				s.Shard, s.Was, plan.AnnotationPin)}
 	case diff.Unstamped:
 		return Event{Type: corev1.EventTypeNormal, Reason: "ClusterAssigned", Secret: on,
 			Message: fmt.Sprintf("data.shard is %d from now on: the Secret had none", s.Shard)}
@@ -151,11 +155,12 @@ func ShardWritten(s diff.PatchShard, uid string) Event {
 // ShardRefused is told on a cluster Secret whose data.shard the API server does not let the planner write.
 func ShardRefused(s diff.PatchShard, uid, why string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "ClusterRefused", Secret: SecretRef{s.Secret, uid},
-		Message: fmt.Sprintf("data.shard stays %s instead of %d: the API server refuses the write: %s", s.Was, s.Shard, why)}
+		Message: fmt.Sprintf("data.shard stays %s instead of %d: the API server refuses the write: %s", s.Was, s.Shard,
+			why)}
 }
 
-// OldestFirst are the problems by the age of the cluster Secrets that they are about, and before them those about anything else: where
-// there is room for some of a kind alone, nobody takes it by Secrets that they make.
+// OldestFirst are the problems by the age of the cluster Secrets that they are about, and before them those about
+// anything else: where there is room for some of a kind alone, nobody takes it by Secrets that they make.
 func OldestFirst(problems []problem.Problem, fleet discover.Fleet) []problem.Problem {
 	if len(problems) < 2 {
 		return problems
@@ -178,7 +183,8 @@ func OnSecrets(problems []problem.Problem, fleet discover.Fleet) (events []Event
 			}
 		}
 		if uid := uids[p.Subject]; uid != "" { // a cluster without a Secret has none
-			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: p.Kind, Message: p.Message, Secret: SecretRef{p.Subject, uid}})
+			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: p.Kind, Message: p.Message,
+				Secret: SecretRef{p.Subject, uid}})
 		}
 	}
 	return events

@@ -1,5 +1,5 @@
-// Package trend is what replicas carried over the last week, a level each quarter of an hour: what people are shown between two
-// decisions. Nothing is decided by it.
+// Package trend is what replicas carried over the last week, a level each quarter of an hour: what people are shown
+// between two decisions. Nothing is decided by it.
 package trend
 
 import (
@@ -55,8 +55,8 @@ type Trend struct {
 	Levels []Level
 }
 
-// Take is the trend with a level of now. One in another unit begins it anew, since those before say nothing beside it; a clock that
-// went back takes away what lies ahead of it.
+// Take is the trend with a level of now. One in another unit begins it anew, since those before say nothing beside it;
+// a clock that went back takes away what lies ahead of it.
 func (t Trend) Take(now Level, unit string) Trend {
 	if !now.fits() || len(unit) > mostUnit {
 		return t
@@ -106,7 +106,8 @@ func (t Trend) MarshalBinary() ([]byte, error) {
 		for len(s.Replicas) < at {
 			s.Fullest, s.Mean, s.Replicas = append(s.Fullest, 0), append(s.Mean, 0), append(s.Replicas, 0)
 		}
-		s.Fullest, s.Mean, s.Replicas = append(s.Fullest, int64(l.Fullest)), append(s.Mean, int64(l.Mean)), append(s.Replicas, l.Replicas)
+		s.Fullest, s.Mean, s.Replicas = append(s.Fullest, int64(l.Fullest)), append(s.Mean, int64(l.Mean)),
+			append(s.Replicas, l.Replicas)
 	}
 	return bounds().PackJSON(s)
 }
@@ -128,7 +129,8 @@ func (t *Trend) UnmarshalBinary(packed []byte) error {
 			continue
 		}
 		at := time.Unix((s.From+int64(i))*int64(Every/time.Second), 0).UTC()
-		read.Levels = append(read.Levels, Level{At: at, Fullest: plan.Load(s.Fullest[i]), Mean: plan.Load(s.Mean[i]), Replicas: n})
+		read.Levels = append(read.Levels, Level{At: at, Fullest: plan.Load(s.Fullest[i]), Mean: plan.Load(s.Mean[i]),
+			Replicas: n})
 	}
 	*t = read
 	return nil

@@ -36,7 +36,8 @@ type user struct {
 	Extra    map[string][]string `json:"extra"` // said by who authenticated it
 }
 
-// ofAPod reports whether the token was one of a pod: the kubelet's, or one that somebody had bound to the pod, which makesToken tells of.
+// ofAPod reports whether the token was one of a pod: the kubelet's, or one that somebody had bound to the pod, which
+// makesToken tells of.
 func (u user) ofAPod() bool { return len(u.Extra["authentication.kubernetes.io/pod-name"]) > 0 }
 
 type objectRef struct {
@@ -96,8 +97,8 @@ func parse(line []byte, p planners) (w Write, ours bool, err error) {
 	return Write{}, false, nil
 }
 
-// byPlan reports whether what the planner wrote there is the plan's: sizes of pods, and shards. Of what came by a token that no pod has
-// it is not known: under components/fail-closed nobody judges a shard by the planner's name.
+// byPlan reports whether what the planner wrote there is the plan's: sizes of pods, and shards. Of what came by a token
+// that no pod has it is not known: under components/fail-closed nobody judges a shard by the planner's name.
 func (e event) byPlan(kind string) bool {
 	stamped := kind == kindSecret && !e.deletes() && !isOwn(e.ObjectRef.Name)
 	return kind == kindPod || stamped && e.User.ofAPod()
@@ -131,9 +132,11 @@ func (o objectRef) webhook() (name, kind string) {
 
 func (e event) write(kind string) Write {
 	w := Write{
-		Time: e.Received.UTC(), AuditID: printText(e.AuditID), User: printText(e.User.Username), Verb: printVerb(e.Verb),
-		Namespace: printName(e.ObjectRef.Namespace), Kind: kind, Name: printName(e.ObjectRef.Name), Subresource: e.ObjectRef.Subresource,
-		DryRun: e.dryRun(), Panicked: e.Stage == stagePanic,
+		Time: e.Received.UTC(), AuditID: printText(e.AuditID), User: printText(e.User.Username),
+		Verb:      printVerb(e.Verb),
+		Namespace: printName(e.ObjectRef.Namespace), Kind: kind, Name: printName(e.ObjectRef.Name),
+		Subresource: e.ObjectRef.Subresource,
+		DryRun:      e.dryRun(), Panicked: e.Stage == stagePanic,
 	}
 	if e.ImpersonatedUser != nil {
 		w.User, w.By = printText(e.ImpersonatedUser.Username), w.User
@@ -204,7 +207,8 @@ func (e event) failedOpen(webhook string) bool {
 // failedClosed knows it by the beginning of the API server's own message, where nobody else's words can stand.
 func (e event) failedClosed(webhook string) bool {
 	const begins = "Internal error occurred: failed calling webhook "
-	return e.ResponseStatus != nil && e.ResponseStatus.Code >= 500 && strings.HasPrefix(e.ResponseStatus.Message, fmt.Sprintf("%s%q", begins, webhook))
+	return e.ResponseStatus != nil && e.ResponseStatus.Code >= 500 &&
+		strings.HasPrefix(e.ResponseStatus.Message, fmt.Sprintf("%s%q", begins, webhook))
 }
 
 // deletes reports whether the request takes objects away.

@@ -23,7 +23,8 @@ type Filter struct {
 // Covers reports whether a write is within the bounds.
 func (f Filter) Covers(w Write) bool {
 	return !w.Time.Before(f.Since) && (f.Until.IsZero() || w.Time.Before(f.Until)) &&
-		f.Users.match(w.User, w.By) && f.Objects.match(w.Object(), w.Name) && f.Namespaces.match(w.Namespace) && f.Reasons.match(w.Reason)
+		f.Users.match(w.User, w.By) && f.Objects.match(w.Object(), w.Name) && f.Namespaces.match(w.Namespace) &&
+		f.Reasons.match(w.Reason)
 }
 
 // Shows reports whether a write within the bounds is worth a line.

@@ -12,7 +12,8 @@ type recent struct {
 	now, old map[uint64]struct{}
 }
 
-// first reports whether a line is told for the first time. Two requests that differ in nothing but what they wrote have different lines.
+// first reports whether a line is told for the first time. Two requests that differ in nothing but what they wrote have
+// different lines.
 func (r *recent) first(line []byte) bool {
 	if r.now == nil {
 		r.seed, r.now = maphash.MakeSeed(), map[uint64]struct{}{}

@@ -76,7 +76,8 @@ func (t *Totals) Users() []Total {
 		list = append(list, *total)
 	}
 	slices.SortFunc(list, func(a, b Total) int {
-		return cmp.Or(cmp.Compare(b.Rewritten+b.Refused+b.Acts, a.Rewritten+a.Refused+a.Acts), cmp.Compare(b.Writes, a.Writes), cmp.Compare(a.User, b.User), cmp.Compare(a.By, b.By))
+		return cmp.Or(cmp.Compare(b.Rewritten+b.Refused+b.Acts, a.Rewritten+a.Refused+a.Acts),
+			cmp.Compare(b.Writes, a.Writes), cmp.Compare(a.User, b.User), cmp.Compare(a.By, b.By))
 	})
 	return list
 }

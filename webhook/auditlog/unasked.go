@@ -52,21 +52,24 @@ func (e event) unasked(p planners) string {
 	return ""
 }
 
-// makesToken reports whether somebody has a token of a planner's, or another of ballast's accounts made, who is not the kubelet that its
-// pods get theirs from.
+// makesToken reports whether somebody has a token of a planner's, or another of ballast's accounts made, who is not the
+// kubelet that its pods get theirs from.
 func (e event) makesToken(p planners) bool {
 	kubelet := e.ImpersonatedUser == nil && strings.HasPrefix(e.User.Username, "system:node:")
-	ours := isOwn(e.ObjectRef.Name) || p.are("system:serviceaccount:"+e.ObjectRef.Namespace+":"+e.ObjectRef.Name, e.ObjectRef.Namespace)
+	ours := isOwn(e.ObjectRef.Name) || p.are("system:serviceaccount:"+e.ObjectRef.Namespace+":"+e.ObjectRef.Name,
+		e.ObjectRef.Namespace)
 	return ours && !kubelet
 }
 
 // controllerManager is who puts a ServiceAccount's token into a Secret that somebody made for it.
 const controllerManager = "system:kube-controller-manager"
 
-// putsToken reports whether Kubernetes puts a token into a Secret of type kubernetes.io/service-account-token. At level Metadata no type
-// stands in the log, nor whose account it is, and kube-controller-manager writes into no other Secrets.
+// putsToken reports whether Kubernetes puts a token into a Secret of type kubernetes.io/service-account-token. At level
+// Metadata no type stands in the log, nor whose account it is, and kube-controller-manager writes into no other
+// Secrets.
 func (e event) putsToken() bool {
-	return e.ImpersonatedUser == nil && e.User.Username == controllerManager && (e.Verb == "update" || e.Verb == "patch")
+	return e.ImpersonatedUser == nil && e.User.Username == controllerManager &&
+		(e.Verb == "update" || e.Verb == "patch")
 }
 
 // keepsStatus reports whether a controller of Kubernetes wrote, whose work a workload's status is. The API server lets
@@ -164,7 +167,8 @@ func (s *sites) concern(w Write) bool {
 	case w.Kind == kindPod:
 		return strings.Contains(w.Name, "application-controller-") || s.podOf(w)
 	case w.Kind == kindStatefulSet, w.Kind == kindDeployment:
-		return strings.HasSuffix(w.Name, "application-controller") || slices.Contains(s.objects, w.Namespace+"/"+w.Object())
+		return strings.HasSuffix(w.Name, "application-controller") ||
+			slices.Contains(s.objects, w.Namespace+"/"+w.Object())
 	}
 	return true
 }

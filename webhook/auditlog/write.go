@@ -21,8 +21,8 @@ type Write struct {
 	Account   Account `json:"account"`
 	Verb      string  `json:"verb"`
 	Namespace string  `json:"namespace"`
-	// Kind is secret, configmap, statefulset, deployment, pod, mutatingwebhookconfiguration, validatingadmissionpolicy or
-	// validatingadmissionpolicybinding.
+	// Kind is secret, configmap, statefulset, deployment, pod, mutatingwebhookconfiguration, validatingadmissionpolicy
+	// or validatingadmissionpolicybinding.
 	Kind        string `json:"kind"`
 	Name        string `json:"name"` // empty where the API server generated it, and where all were deleted
 	Subresource string `json:"subresource,omitempty"`

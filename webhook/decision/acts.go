@@ -72,9 +72,9 @@ const fieldSecretType = "secret-type"
 // fieldSelected is that the planner's selector selects a Secret.
 const fieldSelected = "selected"
 
-// clusterActs are those in a write to a cluster Secret: opting out, pinning, what makes it a cluster's or takes it out of
-// Argo CD, and what takes it out of the planner's sight or brings it back. Of a Secret that is made, labels are no acts of their
-// own.
+// clusterActs are those in a write to a cluster Secret: opting out, pinning, what makes it a cluster's or takes it out
+// of Argo CD, and what takes it out of the planner's sight or brings it back. Of a Secret that is made, labels are no
+// acts of their own.
 func clusterActs(r Request, object, old objects.Secret, maxReplicas int) (asked, taken []Field) {
 	asked, taken = changedNotes(steering.OnCluster(maxReplicas), object.Notes, old.Told())
 	label := Field{Name: fieldSecretType}
@@ -111,8 +111,9 @@ func (v *Verdict) notePlanActs(object, old objects.Plan) {
 }
 
 // noteUnlike notes the acts in a write by the planner's user that the planner never does: it tells of a trip, takes a
-// rollback's request away when it is done, and leaves the rest to people. Whoever has its token acts in its name; so does it
-// itself where it makes a ConfigMap anew that was deleted, which is noted, since nothing here tells it from a theft.
+// rollback's request away when it is done, and leaves the rest to people. Whoever has its token acts in its name; so
+// does it itself where it makes a ConfigMap anew that was deleted, which is noted, since nothing here tells it from a
+// theft.
 func (v *Verdict) noteUnlike(object, old objects.Plan) {
 	asked, taken := acts(object, old)
 	own := func(f Field) bool {

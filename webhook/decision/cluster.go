@@ -67,9 +67,10 @@ func decideCluster(s *inforce.State, r Request, object, old objects.Secret) Verd
 	return v
 }
 
-// holdBeside holds the shard of a Secret that ballast leaves alone where this write makes it no replica's and the plan has another
-// Secret of its server: Argo CD keeps one shard a server, so that nobody would reconcile that one's cluster, in part for good. What
-// stood so before is left, and so is a valid shard: whoever makes a second Secret of a server has nothing written to the first.
+// holdBeside holds the shard of a Secret that ballast leaves alone where this write makes it no replica's and the plan
+// has another Secret of its server: Argo CD keeps one shard a server, so that nobody would reconcile that one's
+// cluster, in part for good. What stood so before is left, and so is a valid shard: whoever makes a second Secret of a
+// server has nothing written to the first.
 func (v *Verdict) holdBeside(s *inforce.State, r Request, object, old objects.Secret) {
 	ours := object.Cluster && r.Namespace == s.View.Plan.Target.Namespace
 	if !ours || object.Server == "" || old.Immutable || s.View.Stays(object.Replica()) {
@@ -89,7 +90,8 @@ func (v *Verdict) holdBeside(s *inforce.State, r Request, object, old objects.Se
 		}
 	}
 	want := strconv.Itoa(replica)
-	v.Reason, v.Enforced, v.Patches = s.Enforced(plan.Restored), []Field{{plan.ShardKey, want}}, shardPatch(object, want)
+	v.Reason, v.Enforced, v.Patches = s.Enforced(plan.Restored), []Field{{plan.ShardKey, want}},
+		shardPatch(object, want)
 	v.warn(fmt.Sprintf("ballast: this server is another cluster's, too: shard %s is no replica's, and nobody would have it; %s stays", orDash(object.Shard), want))
 }
 

@@ -68,7 +68,8 @@ func requestedOf(s *inforce.State, object objects.Workload, at int) []Field {
 		return list
 	}
 	for _, h := range s.Resources {
-		list = append(list, Field{h.Section + "." + h.Name, printableQuantity(object.Containers[at].Section(h.Section)[h.Name])})
+		list = append(list, Field{h.Section + "." + h.Name,
+			printableQuantity(object.Containers[at].Section(h.Section)[h.Name])})
 	}
 	return list
 }
@@ -92,17 +93,19 @@ func (v *Verdict) holdReplicas(s *inforce.State, r Request, object objects.Workl
 
 func (v *Verdict) holdContainer(s *inforce.State, r Request, object, old objects.Workload, at int) {
 	if object.Overfull {
-		v.warn(fmt.Sprintf("ballast: the pod template is too large to be read here; the planner sets %s", plan.EnvReplicas))
+		v.warn(fmt.Sprintf("ballast: the pod template is too large to be read here; the planner sets %s",
+			plan.EnvReplicas))
 		return
 	}
 	if at < 0 {
-		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", podspec.ControllerCommand, plan.EnvReplicas))
+		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", podspec.ControllerCommand,
+			plan.EnvReplicas))
 		return
 	}
 	c := object.Containers[at]
 	prefix := "/spec/template/spec/containers/" + strconv.Itoa(at)
-	// A Deployment distributes by its own spec.replicas; the env counts there only for who set it. 0 is never held: with
-	// it, every pod owns every cluster.
+	// A Deployment distributes by its own spec.replicas; the env counts there only for who set it. 0 is never held:
+	// with it, every pod owns every cluster.
 	want := s.View.Plan.ControllerReplicas
 	if joins(s.View.Plan, object, old) {
 		want = s.View.Plan.NextControllerReplicas
@@ -113,8 +116,8 @@ func (v *Verdict) holdContainer(s *inforce.State, r Request, object, old objects
 	v.holdResources(c, prefix+"/resources", v.fitting(c, s))
 }
 
-// fitting are the quantities of the plan that the container can have beside what the write has of others: where its own limit is
-// below the plan's request, that request would have the API server refuse the whole write.
+// fitting are the quantities of the plan that the container can have beside what the write has of others: where its own
+// limit is below the plan's request, that request would have the API server refuse the whole write.
 func (v *Verdict) fitting(c objects.Container, s *inforce.State) []inforce.Quantity {
 	if len(s.Resources) == 0 {
 		return nil
@@ -180,7 +183,8 @@ func (v *Verdict) holdResources(c objects.Container, path string, want []inforce
 			continue
 		}
 		_, there := c.Section(h.Section)[h.Name]
-		v.Patches = append(v.Patches, Op{replaceOrAdd(there), path + "/" + h.Section + "/" + patchable.Pointer(h.Name), h.Text})
+		v.Patches = append(v.Patches, Op{replaceOrAdd(there), path + "/" + h.Section + "/" + patchable.Pointer(h.Name),
+			h.Text})
 	}
 	switch {
 	case len(missing) > 0 && !c.HasResources:

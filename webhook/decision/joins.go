@@ -7,8 +7,9 @@ import (
 	"ballast/webhook/objects"
 )
 
-// joins reports whether a write takes the env along that the plan waits for: it changes the pod template, so that pods restart for it
-// as it is, or the env came with an earlier one. What the plan puts back anyway is no change: env and, where it holds them, resources.
+// joins reports whether a write takes the env along that the plan waits for: it changes the pod template, so that pods
+// restart for it as it is, or the env came with an earlier one. What the plan puts back anyway is no change: env and,
+// where it holds them, resources.
 func joins(p plan.Plan, object, old objects.Workload) bool {
 	if p.NextControllerReplicas == 0 || old.Overfull {
 		return false

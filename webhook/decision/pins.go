@@ -26,7 +26,8 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 	if i := people.FirstNew(before, stood, after, problems); i >= 0 {
 		problem := problems[i]
 		v.Reason, v.Denied = plan.PinRefused, "ballast: "+problem.Error()
-		v.Requested = []Field{{"pins." + printable.Name(problem.Name), printable.Count(people.AsWritten(after, problem))}}
+		v.Requested = []Field{{"pins." + printable.Name(problem.Name),
+			printable.Count(people.AsWritten(after, problem))}}
 		v.Enforced, v.Patches, v.Warnings = nil, nil, nil
 		return
 	}
@@ -59,7 +60,8 @@ func (v *Verdict) warnUnknown(p *plan.Plan, was, is plan.Pins) {
 		}
 		said := fmt.Sprintf("ballast: pin %s: no such cluster in the plan yet", printable.Name(name))
 		if near := people.Nearest(name, names); near != "" {
-			v.warn(said+"; did you mean "+near+"?", "ballast: a pin names no cluster of the plan; did you mean "+near+"?", said)
+			v.warn(said+"; did you mean "+near+"?",
+				"ballast: a pin names no cluster of the plan; did you mean "+near+"?", said)
 			continue
 		}
 		v.warn(said, "ballast: a pin names no cluster of the plan yet")

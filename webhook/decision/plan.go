@@ -85,7 +85,8 @@ func (v *Verdict) keepMutable(object objects.Plan) {
 	if v.Reason == plan.InPlan || v.Reason == plan.NoPlan {
 		v.Reason = plan.PlanKept
 	}
-	v.warn("ballast: immutable was taken out: the planner writes here; to stop it, annotate " + plan.AnnotationPaused + ": \"true\"")
+	v.warn("ballast: immutable was taken out: the planner writes here; to stop it, annotate " + plan.AnnotationPaused +
+		": \"true\"")
 }
 
 // fieldImmutable is the plan ConfigMap's field in the audit annotations.
@@ -170,7 +171,8 @@ func (v *Verdict) addRows(pins string, rows plan.Pins, stored *inforce.Stored) s
 		said += " " + printable.Name(name) + ": " + strconv.Itoa(rows[name]) + ","
 	}
 	said = said[:len(said)-1]
-	v.warn("ballast: these rows became pins in data.pins:"+said, fmt.Sprintf("ballast: %d edited rows became pins in data.pins", len(rows)))
+	v.warn("ballast: these rows became pins in data.pins:"+said,
+		fmt.Sprintf("ballast: %d edited rows became pins in data.pins", len(rows)))
 	return added
 }
 

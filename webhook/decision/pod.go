@@ -10,7 +10,8 @@ import (
 )
 
 // Pod answers the creation of a pod of the application-controller's workload: its controller's container gets the
-// size that the plan has for its replica. What stands in the pod template is the size of whatever the plan does not name.
+// size that the plan has for its replica. What stands in the pod template is the size of whatever the plan does not
+// name.
 func Pod(s *inforce.State, r Request, object objects.Pod) Verdict {
 	v := Verdict{Revision: s.Revision()}
 	why, enforcing := s.Enforcing()
@@ -32,7 +33,8 @@ func Pod(s *inforce.State, r Request, object objects.Pod) Verdict {
 	at := objects.FindController(object.Containers, p.Target.Container)
 	if object.Overfull || at < 0 {
 		v.Reason = plan.Unmanaged
-		v.warn(fmt.Sprintf("ballast: no container is found that runs %s, so the pod keeps its template's size", podspec.ControllerCommand))
+		v.warn(fmt.Sprintf("ballast: no container is found that runs %s, so the pod keeps its template's size",
+			podspec.ControllerCommand))
 		return v
 	}
 	v.holdSize(s, object, at, size)
@@ -43,7 +45,8 @@ func Pod(s *inforce.State, r Request, object objects.Pod) Verdict {
 func (v *Verdict) holdSize(s *inforce.State, object objects.Pod, at int, size plan.Resources) {
 	c, want := object.Containers[at], inforce.Held(&size)
 	for _, h := range want {
-		v.Requested = append(v.Requested, Field{h.Section + "." + h.Name, printableQuantity(c.Section(h.Section)[h.Name])})
+		v.Requested = append(v.Requested, Field{h.Section + "." + h.Name,
+			printableQuantity(c.Section(h.Section)[h.Name])})
 	}
 	if why := object.Size(at).Misfit(size); why != "" {
 		v.Reason = plan.Immutable

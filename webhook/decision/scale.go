@@ -66,7 +66,8 @@ func (v *Verdict) warnLapsed(s *inforce.State, asked int) {
 	if asked == 0 {
 		return
 	}
-	said := fmt.Sprintf("ballast: %d replicas pass: plan %d has stopped all since %s, too long", asked, v.Revision, s.Stopped.UTC().Format(time.RFC3339))
+	said := fmt.Sprintf("ballast: %d replicas pass: plan %d has stopped all since %s, too long", asked, v.Revision,
+		s.Stopped.UTC().Format(time.RFC3339))
 	if r := s.View.Plan.Rollout; r != nil {
 		v.warn(fmt.Sprintf("%s; there were %d", said, r.From.Replicas), said)
 		return

@@ -1,5 +1,5 @@
-// Package inforce is the plan that is in force, as one decision of the webhook sees it, and how it follows from what the
-// plan ConfigMap holds. It is a function of values: what reads the ConfigMap is package source.
+// Package inforce is the plan that is in force, as one decision of the webhook sees it, and how it follows from what
+// the plan ConfigMap holds. It is a function of values: what reads the ConfigMap is package source.
 package inforce
 
 import (
@@ -46,8 +46,8 @@ type State struct {
 type Identity struct {
 	// Namespace and ConfigMap name the plan ConfigMap.
 	Namespace, ConfigMap string
-	// Planner is the user of the planner as ballast ships it. The plan names its planner itself; this one counts too, so
-	// that a planner under a new ServiceAccount is not held to a plan that names the old one.
+	// Planner is the user of the planner as ballast ships it. The plan names its planner itself; this one counts too,
+	// so that a planner under a new ServiceAccount is not held to a plan that names the old one.
 	Planner string
 }
 
@@ -197,7 +197,8 @@ func (s *State) IsPlanner(user string) bool {
 	if s == nil || user == "" {
 		return false
 	}
-	return user == s.Planner || s.View != nil && user == s.View.Plan.PlannerUser || s.Kept != nil && user == s.Kept.Plan.PlannerUser
+	return user == s.Planner || s.View != nil && user == s.View.Plan.PlannerUser || s.Kept != nil &&
+		user == s.Kept.Plan.PlannerUser
 }
 
 // Revision is the revision of the plan in force; 0 for none.
@@ -216,7 +217,8 @@ func (s *State) MaxReplicas() int {
 	return s.View.Plan.MaxReplicas
 }
 
-// AwaitsTemplate reports whether the plan waits for a change of the pod template, so that a decision has to know the one before.
+// AwaitsTemplate reports whether the plan waits for a change of the pod template, so that a decision has to know the
+// one before.
 func (s *State) AwaitsTemplate() bool {
 	return s != nil && s.View != nil && s.View.Plan.NextControllerReplicas > 0
 }
@@ -240,8 +242,8 @@ func PlannersOf(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// Held lists the resources of a plan, or of a size in it, in a fixed order. A quantity that does not parse is not held: the planner's validation
-// is where it is reported, and a write must not fail on it.
+// Held lists the resources of a plan, or of a size in it, in a fixed order. A quantity that does not parse is not held:
+// the planner's validation is where it is reported, and a write must not fail on it.
 func Held(r *plan.Resources) []Quantity {
 	if r == nil {
 		return nil

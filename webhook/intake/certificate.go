@@ -25,8 +25,8 @@ const certificatePoll = time.Second
 const maxPEM = 256 << 10
 
 // serving is the webhook's certificate as it stands in two files, which whoever renews it replaces. It stands in for
-// controller-runtime's certwatcher, which gives a key to crypto/tls unjudged: one that somebody made up is computed with
-// for days there, and no certificate is taken up until the process ends.
+// controller-runtime's certwatcher, which gives a key to crypto/tls unjudged: one that somebody made up is computed
+// with for days there, and no certificate is taken up until the process ends.
 type serving struct {
 	certFile, keyFile string
 	taken             func(*tls.Certificate) // is told of each pair that is taken up
@@ -116,7 +116,8 @@ func readPEM(file string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the serving certificate: %w", err)
 	}
 	if len(text) > maxPEM {
-		return nil, fmt.Errorf("reading the serving certificate: %q has more than %d KiB, which no TLS client takes", file, maxPEM>>10)
+		return nil, fmt.Errorf("reading the serving certificate: %q has more than %d KiB, which no TLS client takes",
+			file, maxPEM>>10)
 	}
 	return text, nil
 }

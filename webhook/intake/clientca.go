@@ -58,7 +58,8 @@ func (c *clientCA) holds(state *tls.ConnectionState) bool {
 	for _, cert := range state.PeerCertificates[1:] {
 		between.AddCert(cert)
 	}
-	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	return err == nil
 }
 

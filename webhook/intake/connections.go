@@ -127,8 +127,8 @@ type crowd struct {
 	most, size int
 	turn       uint64
 	by         map[netip.Addr]*list.List
-	// callsLast lets a call outweigh how many connections its address has. Of those that have sent no review anybody may
-	// open as many as are held and begin a call on each, for which no new one must go.
+	// callsLast lets a call outweigh how many connections its address has. Of those that have sent no review anybody
+	// may open as many as are held and begin a call on each, for which no new one must go.
 	callsLast bool
 }
 

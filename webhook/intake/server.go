@@ -1,5 +1,5 @@
-// Package intake serves HTTPS to API servers and to whoever else reaches the port: it holds so many connections and bytes and no
-// more, shares them by address, and knows nothing of what a review says.
+// Package intake serves HTTPS to API servers and to whoever else reaches the port: it holds so many connections and
+// bytes and no more, shares them by address, and knows nothing of what a review says.
 package intake
 
 import (
@@ -169,7 +169,8 @@ func (s *Server) showExpiry(c *tls.Certificate) {
 }
 
 func (s *Server) tlsConfig(certificate *serving) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, GetCertificate: certificate.get}
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+		GetCertificate: certificate.get}
 	if s.options.ClientCAFile == "" {
 		return config, nil
 	}

@@ -24,8 +24,8 @@ const (
 	maxEscapedNotes = 64 // keys with escapes, of whatever group
 )
 
-// Notes are the annotations of ballast's group, whatever else an object has. All of an object's annotations have no more than
-// maxNotes together in the API server, too.
+// Notes are the annotations of ballast's group, whatever else an object has. All of an object's annotations have no
+// more than maxNotes together in the API server, too.
 func Notes(annotations rawjson.Node) map[string]string {
 	var notes map[string]string
 	var seen noteCounts
@@ -82,7 +82,8 @@ var known = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, name := range append(plan.PlannersAnnotations(),
 		plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused,
-		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRebase, plan.AnnotationRollback,
+		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRebase,
+		plan.AnnotationRollback,
 		plan.AnnotationTripped, plan.AnnotationUnmanaged) {
 		names[name] = true
 	}

@@ -101,8 +101,8 @@ func (p *Pod) readSpec(spec rawjson.Node) error {
 	return err
 }
 
-// Belongs reports whether the workload's controllers make the pod. A Deployment's pods are owned by a ReplicaSet that is
-// called like it and the hash of its pod template.
+// Belongs reports whether the workload's controllers make the pod. A Deployment's pods are owned by a ReplicaSet that
+// is called like it and the hash of its pod template.
 func (p *Pod) Belongs(t plan.Target, namespace string) bool {
 	switch {
 	case namespace != t.Namespace:

@@ -1,4 +1,5 @@
-// Package objects reads of the objects that are written what a decision needs of them, and nothing of what a Secret holds beside.
+// Package objects reads of the objects that are written what a decision needs of them, and nothing of what a Secret
+// holds beside.
 package objects
 
 import (
@@ -113,8 +114,8 @@ func (s *Secret) readData(data rawjson.Node) error {
 	return nil
 }
 
-// withoutSlashes is a server that is too long to be read without the slashes behind it, but for two: Argo CD leaves them out,
-// so that it may be another's. In base64 three slashes are Ly8v; two are Ly8= at the end, and one is Lw==.
+// withoutSlashes is a server that is too long to be read without the slashes behind it, but for two: Argo CD leaves
+// them out, so that it may be another's. In base64 three slashes are Ly8v; two are Ly8= at the end, and one is Lw==.
 func withoutSlashes(server rawjson.Node) rawjson.Node {
 	text := string(server)
 	if len(text) <= maxServerBase64 || !strings.HasSuffix(text, `"`) {

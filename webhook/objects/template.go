@@ -8,18 +8,20 @@ import (
 	"ballast/webhook/rawjson"
 )
 
-// SameTemplate reports whether two workloads' pod templates are the same, whatever they say of ARGOCD_CONTROLLER_REPLICAS and, where
-// that is asked, of resources. Neither the order of keys nor white space makes them differ.
+// SameTemplate reports whether two workloads' pod templates are the same, whatever they say of
+// ARGOCD_CONTROLLER_REPLICAS and, where that is asked, of resources. Neither the order of keys nor white space makes
+// them differ.
 //
-// It goes by sums of 64 bits, which nobody can aim at: their seed is another one each time. Two templates that differ are taken for
-// the same once in 2^64 times, and then the env waits for the next change.
+// It goes by sums of 64 bits, which nobody can aim at: their seed is another one each time. Two templates that differ
+// are taken for the same once in 2^64 times, and then the env waits for the next change.
 func SameTemplate(a, b Workload, withoutResources bool) bool {
 	t := templates{seed: maphash.MakeSeed(), withoutResources: withoutResources}
 	return t.template(a.template) == t.template(b.template)
 }
 
-// deepest is how deep a template is read, well below any field of a pod: what is deeper is compared byte by byte, in the order and
-// with the white space that it has. Each level costs a pass over the bytes, of which whoever reaches the port may send 27 MiB.
+// deepest is how deep a template is read, well below any field of a pod: what is deeper is compared byte by byte, in
+// the order and with the white space that it has. Each level costs a pass over the bytes, of which whoever reaches the
+// port may send 27 MiB.
 const deepest = 16
 
 // templates sum up pod templates. Equal values have equal sums.

@@ -215,7 +215,8 @@ func (c *Container) readEnv(env rawjson.Node) error {
 		}
 		if entry.Field("name").Is(plan.EnvReplicas) {
 			value := entry.Field("value")
-			c.Env = append(c.Env, EnvEntry{index, !value.Absent(), value.Legible(MaxWord), !entry.Field("valueFrom").Absent()})
+			c.Env = append(c.Env, EnvEntry{index, !value.Absent(), value.Legible(MaxWord),
+				!entry.Field("valueFrom").Absent()})
 		}
 		index++
 	}
@@ -275,8 +276,8 @@ func decodeQuantities(section rawjson.Node) (map[string]string, error) {
 	return values, nil
 }
 
-// FindController is the place of the application-controller's container by podspec.FindController, as the planner finds it;
-// -1 where none is.
+// FindController is the place of the application-controller's container by podspec.FindController, as the planner finds
+// it; -1 where none is.
 func FindController(containers []Container, name string) int {
 	signs := make([]podspec.ContainerSigns, len(containers))
 	for i, c := range containers {

@@ -1,4 +1,5 @@
-// Package rawjson reads JSON in place: a document is asked for the values it is needed for, and the rest is passed over.
+// Package rawjson reads JSON in place: a document is asked for the values it is needed for, and the rest is passed
+// over.
 package rawjson
 
 import (

@@ -31,7 +31,8 @@ func (s *Source) hear() {
 	defer s.hearing.mu.Unlock()
 	if s.hearing.silent {
 		s.hearing.silent = false
-		s.options.Log.Info("the API server is heard again", "silentFor", now.Sub(s.hearing.last).Round(time.Second).String())
+		s.options.Log.Info("the API server is heard again", "silentFor",
+			now.Sub(s.hearing.last).Round(time.Second).String())
 	}
 	s.hearing.last = now
 }

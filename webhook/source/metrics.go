@@ -30,7 +30,8 @@ const (
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ballast_webhook_plan_reads_total",
-			Help: "Live reads of the plan for a write of the planner that disagrees with the cached plan, by result."}, []string{"result"}),
+			Help: "Live reads of the plan for a write of the planner that disagrees with the cached plan, by result."},
+			[]string{"result"}),
 		revision: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_plan_revision",
 			Help: "Revision of the plan in force; 0 for none."}),
 		received: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_plan_received_timestamp_seconds",

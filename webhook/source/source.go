@@ -66,7 +66,8 @@ func New(o Options) *Source {
 	}
 	s := &Source{options: o}
 	s.hearing.last = o.Now()
-	s.state.Store(&inforce.State{Identity: inforce.Identity{Namespace: o.Namespace, ConfigMap: o.ConfigMap, Planner: o.Planner}})
+	s.state.Store(&inforce.State{Identity: inforce.Identity{Namespace: o.Namespace, ConfigMap: o.ConfigMap,
+		Planner: o.Planner}})
 	s.reads.limit, s.reads.timeout = rate.NewLimiter(readsPerSecond, 1), readTimeout
 	return s
 }
@@ -82,7 +83,9 @@ func (s *Source) Run(ctx context.Context) {
 	// The default backoff grows to 30 s; a replica that enforces an old plan for so long after the API server is back
 	// turns people's pins away. One object costs little to ask for.
 	backoff := &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 5, Cap: 3 * time.Second}
-	r := cache.NewReflectorWithOptions(planWatch{&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}}, &corev1.ConfigMap{}, s, cache.ReflectorOptions{Name: "ballast-plan", Backoff: backoff})
+	r := cache.NewReflectorWithOptions(planWatch{&cache.ListWatch{ListWithContextFunc: s.list,
+		WatchFuncWithContext: s.watch}}, &corev1.ConfigMap{}, s,
+		cache.ReflectorOptions{Name: "ballast-plan", Backoff: backoff})
 	go wait.UntilWithContext(ctx, func(context.Context) { s.listen(); s.lapse() }, listenEvery)
 	r.RunWithContext(ctx)
 }
@@ -167,7 +170,8 @@ func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *inf
 		return before // which is the common case: it costs no parsing
 	case err == nil:
 		if v < s.version {
-			s.options.Log.Info("the API server went back to an older state, and so does the plan", "version", v, "seen", s.version)
+			s.options.Log.Info("the API server went back to an older state, and so does the plan", "version", v, "seen",
+				s.version)
 		}
 		s.version = v
 	}
@@ -216,7 +220,8 @@ func (s *Source) become(next *inforce.State) {
 	case changed && next.View == nil:
 		log.Info("the plan is gone; nothing is enforced until the planner has rebuilt it")
 	case changed:
-		log.Info("plan in force", "revision", next.Revision(), "mode", next.View.Plan.Mode, "clusters", len(next.View.Plan.Clusters))
+		log.Info("plan in force", "revision", next.Revision(), "mode", next.View.Plan.Mode, "clusters",
+			len(next.View.Plan.Clusters))
 	}
 	if before.BreakGlass != next.BreakGlass {
 		log.Info("break-glass changed", "open", next.BreakGlass)
@@ -226,7 +231,8 @@ func (s *Source) become(next *inforce.State) {
 // get reads the ConfigMap live and makes it the state.
 func (s *Source) get(ctx context.Context) (*inforce.State, error) {
 	began := s.seen()
-	cm, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).Get(ctx, s.options.ConfigMap, metav1.GetOptions{})
+	cm, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).Get(ctx, s.options.ConfigMap,
+		metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return s.answer(nil, "", began), nil
@@ -262,7 +268,8 @@ func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 // has counted up to there, so that it is asked first; the reflector lists anew then.
 func (s *Source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	began := s.seen()
-	latest, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).List(ctx, metav1.ListOptions{FieldSelector: s.selector()})
+	latest, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).List(ctx,
+		metav1.ListOptions{FieldSelector: s.selector()})
 	if err != nil {
 		return nil, err
 	}

@@ -83,8 +83,8 @@ func nearest(name string, names []string) string {
 	return people.Nearest(lower, names)
 }
 
-// quoted shows a person what was read, in quotes and in ASCII, where it is a word that is printed as it stands: people paste
-// tokens, and not a part of one is shown.
+// quoted shows a person what was read, in quotes and in ASCII, where it is a word that is printed as it stands: people
+// paste tokens, and not a part of one is shown.
 func quoted(value string) string {
 	const word = 12
 	if len(value) > word || printable.Text(value, word) != value {

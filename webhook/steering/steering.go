@@ -1,5 +1,5 @@
-// Package steering reads the annotations by which people steer ballast: what a value comes to, which of them a write changes, and
-// what whoever mistyped one is told.
+// Package steering reads the annotations by which people steer ballast: what a value comes to, which of them a write
+// changes, and what whoever mistyped one is told.
 package steering
 
 import (
@@ -29,12 +29,14 @@ type meaning struct {
 // onPlan are those of the plan ConfigMap, by name.
 func onPlan() []annotation {
 	return []annotation{
-		{bare(plan.AnnotationAcceptDiscovery), readCount(people.MaxAccepted), `is passed over; write the number of clusters, as in "12"`},
+		{bare(plan.AnnotationAcceptDiscovery), readCount(people.MaxAccepted),
+			`is passed over; write the number of clusters, as in "12"`},
 		{bare(plan.AnnotationCordon), readCordons, `is not all read; write replica=time: "3=2026-11-20T17:00:00Z"`},
 		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to open the break-glass`},
 		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
 		{bare(plan.AnnotationRebase), readRebase, `is passed over; write "true" to have loads measured anew, "undo" for what was before`},
-		{bare(plan.AnnotationRollback), readCount(people.MaxRollback), `is no revision; write a number: ballast rollback lists them`},
+		{bare(plan.AnnotationRollback), readCount(people.MaxRollback),
+			`is no revision; write a number: ballast rollback lists them`},
 		{bare(plan.AnnotationTripped), readSet, ""},
 	}
 }

@@ -14,7 +14,8 @@ type Surface struct {
 
 // OnPlan is the plan ConfigMap.
 func OnPlan() Surface {
-	s := Surface{annotations: onPlan(), silent: []string{bare(plan.AnnotationPausedBy), bare(plan.AnnotationPausedReason)}}
+	s := Surface{annotations: onPlan(), silent: []string{bare(plan.AnnotationPausedBy),
+		bare(plan.AnnotationPausedReason)}}
 	for _, key := range plan.PlannersAnnotations() {
 		s.silent = append(s.silent, bare(key))
 	}
@@ -42,7 +43,8 @@ func (s Surface) Names() []string {
 // printable, and empty for nothing.
 type Change struct{ Name, Asked, Taken string }
 
-// Changes are those of a write, in the order of the surface. The surface is made where there is one: few writes have any.
+// Changes are those of a write, in the order of the surface. The surface is made where there is one: few writes have
+// any.
 func Changes(on func() Surface, is, was map[string]string) []Change {
 	if maps.Equal(is, was) {
 		return nil

@@ -51,7 +51,8 @@ func NewCommand() *cobra.Command {
 	f.StringArrayVar(&o.objects, "object", nil, "only objects of this `pattern`, as kind/name or name: secret/prod-*; as for --user")
 	f.StringArrayVarP(&o.namespaces, "namespace", "n", nil, "only namespaces of this `pattern`; as for --user")
 	f.StringArrayVar(&o.reasons, "reason", nil, "only reasons of this `pattern`, those too that are not shown without; as for --user")
-	f.StringArrayVar(&o.planners, "planner-user", nil, "`user` of a planner, whose upkeep of its plan, history and key is not shown (default: ServiceAccount ballast-planner of the object's namespace); may be repeated")
+	f.StringArrayVar(&o.planners, "planner-user", nil,
+		"`user` of a planner, whose upkeep of its plan, history and key is not shown (default: ServiceAccount ballast-planner of the object's namespace); may be repeated")
 	f.BoolVar(&o.all, "all", false, "also writes that agreed with the plan, and those that a rule lets pass")
 	return cmd
 }
@@ -255,8 +256,9 @@ func (o *options) sites() []string {
 
 func (o *options) filter() (auditlog.Filter, error) {
 	f := auditlog.Filter{
-		Users: auditlog.NewGlobs(o.users...), Objects: auditlog.NewGlobs(o.objects...), Namespaces: auditlog.NewGlobs(o.namespaces...),
-		Reasons: auditlog.NewGlobs(o.reasons...), All: o.all,
+		Users: auditlog.NewGlobs(o.users...), Objects: auditlog.NewGlobs(o.objects...),
+		Namespaces: auditlog.NewGlobs(o.namespaces...),
+		Reasons:    auditlog.NewGlobs(o.reasons...), All: o.all,
 	}
 	for _, r := range o.reasons {
 		known := slices.Contains(auditlog.Reasons(), strings.TrimPrefix(r, "!"))
@@ -283,5 +285,6 @@ func (o *options) bound(flag, text string) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return o.now().Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("%s: %q is neither a time (2026-08-01T12:00:00Z) nor how long ago (90m, 24h)", flag, text)
+	return time.Time{}, fmt.Errorf("%s: %q is neither a time (2026-08-01T12:00:00Z) nor how long ago (90m, 24h)", flag,
+		text)
 }

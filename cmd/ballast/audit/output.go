@@ -54,7 +54,8 @@ func (t *auditTable) write(w auditlog.Write) error {
 	if w.Revision != 0 {
 		revision = strconv.FormatInt(w.Revision, 10)
 	}
-	return t.row(t.cells(w.Time.Format(time.RFC3339), user, w.Action(), w.Namespace, w.Object(), w.Requested, w.Enforced, w.Reason, revision, w.Result()))
+	return t.row(t.cells(w.Time.Format(time.RFC3339), user, w.Action(), w.Namespace, w.Object(), w.Requested,
+		w.Enforced, w.Reason, revision, w.Result()))
 }
 
 // namespaceColumn is the place of the namespace among a row's cells.
@@ -88,7 +89,8 @@ func (t *auditTotals) end() error {
 		"FAILED OPEN", "FAILED CLOSED", "DRY RUNS", "LAST"}}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	for _, u := range users {
-		rows = append(rows, []string{u.User, say.OrDash(u.By), say.OrDash(u.Account.String()), n(u.Writes), n(u.Rewritten), n(u.Refused), n(u.Acts), n(u.Faulted),
+		rows = append(rows, []string{u.User, say.OrDash(u.By), say.OrDash(u.Account.String()), n(u.Writes),
+			n(u.Rewritten), n(u.Refused), n(u.Acts), n(u.Faulted),
 			n(u.FailedOpen), n(u.FailedClosed), n(u.DryRun), u.Last.Format(time.RFC3339)})
 	}
 	for _, row := range rows {
@@ -156,10 +158,12 @@ func (c *columns) print(cells []string) error {
 // noteAudit says what the output does not: what was left out, and what could not be read.
 func noteAudit(w io.Writer, log *auditlog.Log, hidden int) {
 	if hidden > 0 {
-		say.To(w, "not shown: %s that agreed with the plan or that a rule let pass (--all shows them)\n", say.Plural(hidden, "write"))
+		say.To(w, "not shown: %s that agreed with the plan or that a rule let pass (--all shows them)\n",
+			say.Plural(hidden, "write"))
 	}
 	if log.Events == 0 && log.Lines > 0 {
-		say.To(w, "none of %s is an audit event: is this an API server's audit log?\n", say.Plural(int(log.Lines), "line"))
+		say.To(w, "none of %s is an audit event: is this an API server's audit log?\n",
+			say.Plural(int(log.Lines), "line"))
 	}
 	noteTrouble(w, log.Broken, "could not be read as an audit event")
 	noteTrouble(w, log.TooLong, fmt.Sprintf("is longer than %d MiB and was left out", auditlog.MaxLine>>20))

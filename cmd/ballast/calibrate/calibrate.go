@@ -73,7 +73,8 @@ the others, of three pods or more; it tells what the weights are worth on a repl
 	f.StringVar(&o.samples, "samples", "", "fit the samples in this `file`, which --save-samples wrote, and ask nobody")
 	f.StringVar(&o.save, "save-samples", "", "also write the samples to this `file`, as JSON")
 	f.StringVarP(&o.output, "output", "o", say.AsTable, "table, json or yaml")
-	live := []string{"save-samples", "prometheus", "config", "config-configmap", "range", "step", "memory-query", "cpu-query", "pod-label"}
+	live := []string{"save-samples", "prometheus", "config", "config-configmap", "range", "step", "memory-query",
+		"cpu-query", "pod-label"}
 	for _, other := range live {
 		cmd.MarkFlagsMutuallyExclusive("samples", other)
 	}
@@ -112,7 +113,8 @@ func (o *options) check() (a asked, err error) {
 		*d.into = time.Duration(parsed)
 	}
 	if n := a.Range / a.Step; n > mostSteps {
-		return a, fmt.Errorf("--step: %s makes %d samples of %s, and at most %d are asked for: take a larger step", o.step, n, o.span, mostSteps)
+		return a, fmt.Errorf("--step: %s makes %d samples of %s, and at most %d are asked for: take a larger step",
+			o.step, n, o.span, mostSteps)
 	}
 	if !podLabels.MatchString(o.podLabel) {
 		return a, fmt.Errorf("--pod-label: %q is no label's name", o.podLabel)
@@ -200,7 +202,8 @@ func saveSamples(file string, s calibrate.Samples) error {
 // limitsOf are those of the application-controller's container; a limit that is not there is none.
 func limitsOf(c corev1.Container) map[calibrate.Resource]float64 {
 	limits := map[calibrate.Resource]float64{}
-	names := map[corev1.ResourceName]calibrate.Resource{corev1.ResourceMemory: calibrate.Memory, corev1.ResourceCPU: calibrate.CPU}
+	names := map[corev1.ResourceName]calibrate.Resource{corev1.ResourceMemory: calibrate.Memory,
+		corev1.ResourceCPU: calibrate.CPU}
 	for name, of := range names {
 		if q, ok := c.Resources.Limits[name]; ok && q.Sign() > 0 {
 			limits[of] = q.AsApproximateFloat64()

@@ -34,8 +34,8 @@ import (
 // mostSteps bounds how often everything is asked: a week of 10 minutes.
 const mostSteps = 1008
 
-// Questions are what is asked beside the configured metrics, and when. PodLabel names the pod in what the queries answer; an empty
-// query is the default one.
+// Questions are what is asked beside the configured metrics, and when. PodLabel names the pod in what the queries
+// answer; an empty query is the default one.
 type Questions struct {
 	Range, Step           time.Duration
 	MemoryQuery, CPUQuery string
@@ -64,7 +64,8 @@ func (o *options) gather(ctx context.Context, cmd *cobra.Command, a asked, progr
 		return s, err
 	}
 	if s.Limits, err = readLimits(ctx, c, in.Workload); err != nil {
-		say.To(progress, "note: the workload's limits are not known, --memory-limit and --cpu-limit say them: %v\n", err)
+		say.To(progress, "note: the workload's limits are not known, --memory-limit and --cpu-limit say them: %v\n",
+			err)
 	}
 	return s, nil
 }
@@ -96,12 +97,14 @@ func readLimits(ctx context.Context, c client.Client, w discover.Workload) (map[
 // used are the queries of what the pods use.
 func (q Questions) used(w discover.Workload, matchers map[string]string) []poll.Metric {
 	target := plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
-	pods := fmt.Sprintf(`namespace="%s",%s%s`, promql.Escape(w.Namespace), promql.PodsMatcher(q.PodLabel, target), promql.Matchers(matchers))
+	pods := fmt.Sprintf(`namespace="%s",%s%s`, promql.Escape(w.Namespace), promql.PodsMatcher(q.PodLabel, target),
+		promql.Matchers(matchers))
 	if w.Container != "" {
 		pods += fmt.Sprintf(`,container="%s"`, promql.Escape(w.Container))
 	}
 	memory := cmp.Or(q.MemoryQuery, fmt.Sprintf(`max by (%s) (max_over_time(container_memory_working_set_bytes{%s}[30m]))`, q.PodLabel, pods))
-	cpu := cmp.Or(q.CPUQuery, fmt.Sprintf(`max by (%s) (rate(container_cpu_usage_seconds_total{%s}[30m]))`, q.PodLabel, pods))
+	cpu := cmp.Or(q.CPUQuery, fmt.Sprintf(`max by (%s) (rate(container_cpu_usage_seconds_total{%s}[30m]))`, q.PodLabel,
+		pods))
 	match := poll.Match{Label: q.PodLabel}
 	return []poll.Metric{
 		{ID: string(calibrate.Memory), Query: memory, Match: match},
@@ -152,8 +155,8 @@ func joined(c config.PlannerConfig, fleet discover.Fleet, fetched []poll.Fetched
 		measure.Options{MaxDrop: 1, MaxAge: time.Duration(c.Poll.Prometheus.MaxAge)}, at)
 }
 
-// references are what the load's values are shares of: the plan's in force, else today's totals, as a first plan takes them; none
-// where the configuration normalizes otherwise.
+// references are what the load's values are shares of: the plan's in force, else today's totals, as a first plan takes
+// them; none where the configuration normalizes otherwise.
 func references(in input.Inputs, newest measure.Table) map[string]float64 {
 	if in.Config.Normalize.Reference == nil {
 		return nil
@@ -175,8 +178,8 @@ func references(in input.Inputs, newest measure.Table) map[string]float64 {
 	return refs
 }
 
-// ownersOf are the clusters of each pod, and the pods that share one with another: a moment ago it moved, and nobody can say what of
-// it they used.
+// ownersOf are the clusters of each pod, and the pods that share one with another: a moment ago it moved, and nobody
+// can say what of it they used.
 func ownersOf(owners poll.Fetched, fleet discover.Fleet) map[string][]int {
 	clusters := map[string][]int{}
 	for i, c := range fleet.Clusters {

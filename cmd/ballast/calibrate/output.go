@@ -63,7 +63,8 @@ func find(s calibrate.Samples, of calibrate.Resource, fill float64) (*found, err
 	return f, nil
 }
 
-// memory is the fit of memory that a bound may go by; nil: none is, or a pod without any cluster is as full as it may be.
+// memory is the fit of memory that a bound may go by; nil: none is, or a pod without any cluster is as full as it may
+// be.
 func (f *found) memory() *calibrate.Fit {
 	at := slices.IndexFunc(f.Fits, func(fit calibrate.Fit) bool { return fit.Resource == calibrate.Memory })
 	limit, limited := f.Limits[calibrate.Memory]
@@ -131,7 +132,8 @@ func (f *found) WriteTable(w io.Writer) error {
 		if l, ok := f.Limits[fit.Resource]; ok {
 			limit = amount(fit.Resource, l)
 		}
-		say.To(t, "%s\t%d\t%d\t%.2f\t%s\t%s\t%s\t%s\n", fit.Resource, fit.Samples, fit.Pods, fit.R2, share(fit.HeldOut), share(fit.LoadR2),
+		say.To(t, "%s\t%d\t%d\t%.2f\t%s\t%s\t%s\t%s\n", fit.Resource, fit.Samples, fit.Pods, fit.R2, share(fit.HeldOut),
+			share(fit.LoadR2),
 			amount(fit.Resource, fit.Most), limit)
 	}
 	if err := t.Flush(); err != nil {
@@ -181,7 +183,8 @@ func (f *found) fit(w io.Writer, fit calibrate.Fit) error {
 }
 
 func (f *found) advise(w io.Writer) {
-	say.To(w, "\nTo paste into the configuration (a load of 1 is %s of %s", amount(f.Advice.Resource, f.Advice.PerLoad), f.Advice.Resource)
+	say.To(w, "\nTo paste into the configuration (a load of 1 is %s of %s", amount(f.Advice.Resource, f.Advice.PerLoad),
+		f.Advice.Resource)
 	if f.Advice.Capacity != nil {
 		say.To(w, "; a full replica uses %.0f %% of the limit", 100*f.fill)
 	}

@@ -64,11 +64,14 @@ func command(o *options) *cobra.Command {
 	}
 	defaults := certs.DefaultSettings()
 	f := cmd.Flags()
-	f.StringVar(&o.settings.Namespace, "namespace", defaults.Namespace, "namespace of the Secrets and of the webhook's Service")
+	f.StringVar(&o.settings.Namespace, "namespace", defaults.Namespace,
+		"namespace of the Secrets and of the webhook's Service")
 	f.StringVar(&o.settings.Service, "service", defaults.Service, "name of the webhook's Service")
-	f.StringVar(&o.configuration, "webhook-configuration", "", "name of the MutatingWebhookConfiguration (default ballast.NAMESPACE)")
+	f.StringVar(&o.configuration, "webhook-configuration", "",
+		"name of the MutatingWebhookConfiguration (default ballast.NAMESPACE)")
 	f.BoolVar(&o.once, "once", false, "do what is due, and end")
-	f.DurationVar(&o.interval, "interval", certs.DefaultInterval, "how often to look though nothing changed; up to a tenth is added")
+	f.DurationVar(&o.interval, "interval", certs.DefaultInterval,
+		"how often to look though nothing changed; up to a tenth is added")
 	f.DurationVar(&o.settle, "settle", certs.DefaultSettle, "how long an API server may take to learn a caBundle")
 	f.DurationVar(&o.overlap, "overlap", certs.DefaultOverlap, "how long a webhook pod may take to load a certificate")
 	o.log.Register(cmd)
@@ -103,7 +106,8 @@ func (o *options) run(ctx context.Context) error {
 	rules := o.settings.DefaultRules()
 	rules.Settle, rules.Overlap = o.settle, o.overlap
 	rotator := certs.NewRotator(certs.RotatorOptions{
-		Client: c, Settings: o.settings, Rules: rules, Configuration: cmp.Or(o.configuration, o.settings.Configuration()), Clock: clock.RealClock{}, Log: log,
+		Client: c, Settings: o.settings, Rules: rules,
+		Configuration: cmp.Or(o.configuration, o.settings.Configuration()), Clock: clock.RealClock{}, Log: log,
 	})
 	if o.once {
 		_, err := rotator.Once(ctx)

@@ -32,7 +32,8 @@ func Register(root *cobra.Command) {
 	switch root.Name() {
 	case "plan":
 		_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions( // of a flag that is there
-			[]string{"table", "wide", "json", "yaml", "html", "patch", "external-secrets", "helm-values"}, cobra.ShellCompDirectiveNoFileComp))
+			[]string{"table", "wide", "json", "yaml", "html", "patch", "external-secrets", "helm-values"},
+			cobra.ShellCompDirectiveNoFileComp))
 	case "audit":
 		_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(
 			[]string{"table", "json", "totals"}, cobra.ShellCompDirectiveNoFileComp))
@@ -44,7 +45,8 @@ func Register(root *cobra.Command) {
 	for flag, offer := range map[string]cobra.CompletionFunc{
 		"remove": of(clusters), "like": of(clusters), "lose": of(replicas), "context": contexts,
 		"output":         cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp),
-		"plan-configmap": cobra.NoFileCompletions, "config-configmap": cobra.NoFileCompletions, "namespace": cobra.NoFileCompletions,
+		"plan-configmap": cobra.NoFileCompletions, "config-configmap": cobra.NoFileCompletions,
+		"namespace": cobra.NoFileCompletions,
 	} {
 		if _, there := root.GetFlagCompletionFunc(flag); root.Flags().Lookup(flag) != nil && !there {
 			_ = root.RegisterFlagCompletionFunc(flag, offer) // it fails for a flag that is not there, or completed twice

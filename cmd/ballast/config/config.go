@@ -26,7 +26,8 @@ func NewCommand() *cobra.Command {
 		Short: "Print and check the planner's configuration file",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newConfigDefaultCommand(), newConfigCheckCommand(), newConfigExplainCommand(), newConfigConvertCommand())
+	cmd.AddCommand(newConfigDefaultCommand(), newConfigCheckCommand(), newConfigExplainCommand(),
+		newConfigConvertCommand())
 	return cmd
 }
 

@@ -51,7 +51,8 @@ func newConfigConvertCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&o.container, "container", "", "the container of a manifest with several that is the application-controller's")
+	cmd.Flags().StringVar(&o.container, "container", "",
+		"the container of a manifest with several that is the application-controller's")
 	cmd.Flags().StringVar(&o.capacity, "capacity", "",
 		"the load that a replica carries today: turns replica counts of an Hvpa's intervals into loads")
 	return cmd
@@ -167,7 +168,8 @@ func only(containers []string, asked string) (string, error) {
 	case asked != "":
 		return asked, nil
 	case len(containers) > 1:
-		return "", fmt.Errorf("it has the containers %s: name the application-controller's with --container", strings.Join(containers, ", "))
+		return "", fmt.Errorf("it has the containers %s: name the application-controller's with --container",
+			strings.Join(containers, ", "))
 	case len(containers) == 0:
 		return "", nil
 	}

@@ -41,11 +41,13 @@ func convertCPVPS(data []byte, o convertOptions) (converted, error) {
 	for i := range policy.Rules {
 		c.withoutEmptySegments(&policy.Rules[i])
 		if wrong := policy.Rules[i].Wrong(); len(wrong) > 0 {
-			return c, fmt.Errorf("the rule for %s.%s: %s %s", policy.Rules[i].List, policy.Rules[i].Resource, wrong[0].Field, wrong[0].Why)
+			return c, fmt.Errorf("the rule for %s.%s: %s %s", policy.Rules[i].List, policy.Rules[i].Resource,
+				wrong[0].Field, wrong[0].Why)
 		}
 		out.Rules = append(out.Rules, sizeRule(policy.Rules[i]))
 	}
-	c.size = &config.Size{Policies: []config.SizePolicy{out}, Apply: config.InPlace, Interval: config.Default().Size.Interval}
+	c.size = &config.Size{Policies: []config.SizePolicy{out}, Apply: config.InPlace,
+		Interval: config.Default().Size.Interval}
 	c.noteCPVPS(manifest, policy, container)
 	return c, nil
 }
@@ -82,7 +84,8 @@ func (c *converted) noteCPVPS(manifest peer.CPVPS, policy size.Policy, container
 	slices.Sort(inputs)
 	for _, input := range slices.Compact(inputs) {
 		if config.SourceOf(input) == config.FromNodesInput {
-			c.note("input %q: that of the cluster that ballast runs in, as allocatable; install component size-nodes", input)
+			c.note("input %q: that of the cluster that ballast runs in, as allocatable; install component size-nodes",
+				input)
 		}
 		if !slices.Contains(config.KnownInputs(nil), input) {
 			c.note("input %q: let poll have a metric of that id; scope is total, as there; "+
@@ -112,7 +115,8 @@ func (c *converted) noteCPVPS(manifest peer.CPVPS, policy size.Policy, container
 
 // sizeRule is a rule as it is written.
 func sizeRule(r size.Rule) config.SizeRule {
-	out := config.SizeRule{Name: r.Name, List: config.SizeList(r.List), Resource: r.Resource, Base: written(r.Base), Slope: written(r.Slope),
+	out := config.SizeRule{Name: r.Name, List: config.SizeList(r.List), Resource: r.Resource, Base: written(r.Base),
+		Slope: written(r.Slope),
 		Input: r.Input, Per: written(r.Per), Min: writtenPointer(r.Min), Max: writtenPointer(r.Max),
 		DelayScaleDown: sizeDelay(r.DelayDown), DelayScaleUp: sizeDelay(r.DelayUp)}
 	if r.Input == "" || r.Slope.IsZero() { // base alone, there and here
@@ -128,7 +132,8 @@ func sizeRule(r size.Rule) config.SizeRule {
 		out.Segments = append(out.Segments, config.SizeSegment{At: at, Every: written(s.Every)})
 	}
 	if s := r.Smoothing; s != nil {
-		out.Smooth = &config.Smooth{Target: config.Percent(s.Target / 10), Low: config.Percent(s.Low / 10), High: config.Percent(s.High / 10)}
+		out.Smooth = &config.Smooth{Target: config.Percent(s.Target / 10), Low: config.Percent(s.Low / 10),
+			High: config.Percent(s.High / 10)}
 	}
 	return out
 }

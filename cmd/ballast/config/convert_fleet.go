@@ -57,7 +57,8 @@ func (c *converted) scaling(name string, s peer.ScaleType, earlier change.Mode, 
 		c.note("%s: minChange.replicas holds back what is less, which HVPA reads and passes over", name)
 	}
 	if timing.Cooldown > 0 {
-		c.note("%s: stabilizationDuration is the cooldown since the number changed last, and not since any size did", name)
+		c.note("%s: stabilizationDuration is the cooldown since the number changed last, and not since any size did",
+			name)
 	}
 	said := timing.Mode != "" && timing.Mode != change.Auto
 	if !said && timing.Cooldown == 0 && out.MinChange == nil {
@@ -108,14 +109,16 @@ func (c *converted) intervals(spec peer.HVPASpec, o convertOptions) error {
 		}
 		vertical = vertical || w.Weight > 0
 		c.size.Weights = append(c.size.Weights, w)
-		c.note("%d to %d replicas, at %v each, are a load of %v to %v: %d %% of the growth vertical", in.Start, in.Last, capacity,
+		c.note("%d to %d replicas, at %v each, are a load of %v to %v: %d %% of the growth vertical", in.Start, in.Last,
+			capacity,
 			float64(in.Start-1)*capacity, float64(in.Last)*capacity, in.VpaWeight)
 	}
 	c.note("HVPA takes a share of the HPA's difference and rounds it away from what is (up: ceil, down: floor)")
 	c.note("ours counts growth from what stands when it takes over, each part of it by its interval's weight, and rounds the number up")
 	c.note("partition.capacity is what each of today's replicas carries, from which growth is counted")
 	if vertical && len(c.size.Policies) == 0 {
-		perCore := config.SizeRule{List: config.Requests, Resource: "cpu", Slope: perLoad(capacity), Input: config.InputLoad}
+		perCore := config.SizeRule{List: config.Requests, Resource: "cpu", Slope: perLoad(capacity),
+			Input: config.InputLoad}
 		c.size.Policies = []config.SizePolicy{{Name: "from-hvpa", Rules: []config.SizeRule{perCore}}}
 		c.note("weights above 0 need rules that make replicas larger: " +
 			"the one here requests a core for today's load of a replica; fit it, and add memory's")
@@ -145,7 +148,8 @@ func (c *converted) spans(spec peer.HVPASpec) (whole []peer.Span) {
 	least, most := spec.Bounds()
 	open := func(in peer.WeightInterval) bool { return in.Start == 0 || in.Last == 0 }
 	if slices.ContainsFunc(spec.Intervals, open) {
-		c.note("an interval leaves out where it starts or ends: %d and %d, the least and the most replicas, are meant", least, most)
+		c.note("an interval leaves out where it starts or ends: %d and %d, the least and the most replicas, are meant",
+			least, most)
 	}
 	if slices.ContainsFunc(spec.Intervals, func(in peer.WeightInterval) bool { return in.VpaWeight == 1 }) {
 		c.note("a vpaWeight of 1 is 1 %%, as HVPA reads it; where 100 %% is meant, as in its README, write 100")
@@ -155,7 +159,8 @@ func (c *converted) spans(spec peer.HVPASpec) (whole []peer.Span) {
 		case span.Said == 0:
 			c.note("nothing is said of %d to %d replicas: HVPA takes a weight of 0", span.Start, span.Last)
 		case span.Said > 1:
-			c.note("%d intervals speak of %d to %d replicas: HVPA takes the one that is listed first", span.Said, span.Start, span.Last)
+			c.note("%d intervals speak of %d to %d replicas: HVPA takes the one that is listed first", span.Said,
+				span.Start, span.Last)
 		}
 		if last := len(whole) - 1; last >= 0 && whole[last].VpaWeight == span.VpaWeight {
 			whole[last].Last = span.Last

@@ -21,7 +21,8 @@ func convertHVPA(data []byte, o convertOptions) (converted, error) {
 		return c, err
 	}
 	spec := manifest.Spec
-	c.size = &config.Size{Policies: []config.SizePolicy{}, Apply: config.InPlace, Interval: config.Default().Size.Interval}
+	c.size = &config.Size{Policies: []config.SizePolicy{}, Apply: config.InPlace,
+		Interval: config.Default().Size.Interval}
 	if t := spec.Target; t.Name != "" {
 		c.note("the target %s %q is left out: target says which workload ballast sizes", t.Kind, t.Name)
 	}
@@ -253,7 +254,8 @@ func (c *converted) recommended(spec peer.HVPASpec, p peer.ContainerPolicy) erro
 // controlled notes what of a container the VPA was to leave alone.
 func (c *converted) controlled(p peer.ContainerPolicy) {
 	if len(p.ControlledResources) > 0 {
-		c.note("controlledResources %s: these alone have a rule, and the others stay as they are", strings.Join(p.ControlledResources, ", "))
+		c.note("controlledResources %s: these alone have a rule, and the others stay as they are",
+			strings.Join(p.ControlledResources, ", "))
 	}
 	if p.ControlledValues == "RequestsOnly" {
 		c.note("controlledValues RequestsOnly: a limit follows its request here, and HVPA leaves it as it is; " +

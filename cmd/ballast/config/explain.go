@@ -129,7 +129,8 @@ func refined(r size.Rule) (lines []string) {
 			percentile(whole.Target), whole.Samples, percentile(whole.Low), percentile(whole.High)))
 	}
 	for _, s := range r.Segments {
-		lines = append(lines, fmt.Sprintf("segment: an input from %s on is rounded up to a multiple of %s", s.At.String(), s.Every.String()))
+		lines = append(lines, fmt.Sprintf("segment: an input from %s on is rounded up to a multiple of %s",
+			s.At.String(), s.Every.String()))
 	}
 	if q := r.Quantum; q != nil {
 		said := fmt.Sprintf("quantize: rounded up to %s, and steps of %s above", q.Base.String(), q.Step.String())
@@ -141,7 +142,8 @@ func refined(r size.Rule) (lines []string) {
 		}
 		lines = append(lines, said)
 	}
-	return append(lines, slices.Concat(delayed("delayScaleUp", "grows", "less", r.DelayUp), delayed("delayScaleDown", "shrinks", "more", r.DelayDown))...)
+	return append(lines, slices.Concat(delayed("delayScaleUp", "grows", "less", r.DelayUp),
+		delayed("delayScaleDown", "shrinks", "more", r.DelayDown))...)
 }
 
 // delayed is when a rule lets a change be, by a delay of one direction.

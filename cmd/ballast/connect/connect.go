@@ -48,8 +48,8 @@ type debt struct {
 	stays  string // what is so, and how to mend it, where it cannot
 }
 
-// Owe has an interrupt wait for that long, beside InterruptGrace, for what the command has to take back. stays is told where that takes
-// longer.
+// Owe has an interrupt wait for that long, beside InterruptGrace, for what the command has to take back. stays is told
+// where that takes longer.
 func (o *Options) Owe(within time.Duration, stays string) { o.owes.Store(&debt{within, stays}) }
 
 // OwesNothing ends that: there is nothing to wait for any more.
@@ -65,10 +65,12 @@ func (o *Options) Register(cmd *cobra.Command) {
 	flags := clientcmd.RecommendedConfigOverrideFlags("")
 	flags.ContextOverrideFlags.Namespace.LongName = ""                                            // below, for it has a default of its own
 	flags.AuthOverrideFlags.Username.LongName, flags.AuthOverrideFlags.Password.LongName = "", "" // no API server takes them
-	flags.Timeout.Default, flags.Timeout.Description = AnswerTimeout.String(), "how long the API server may take for one answer; 0 is no end"
+	flags.Timeout.Default, flags.Timeout.Description = AnswerTimeout.String(),
+		"how long the API server may take for one answer; 0 is no end"
 	clientcmd.BindOverrideFlags(&o.overrides, cmd.Flags(), flags)
 	cmd.Flags().Lookup("as-group").Usage = "`group` to impersonate for the operation; it can be repeated"
-	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
+	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
 	cmd.Flags().StringVarP(&o.Namespace, "namespace", "n", "argocd", "Argo CD's namespace")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -101,7 +103,8 @@ func (o *Options) explain(err error) error {
 		return err
 	case errors.As(err, &call) && call.Timeout():
 		return fmt.Errorf("%w\nAPI server %q did not answer in time: see whether `kubectl get --raw /readyz` does; "+
-			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err, o.host.Load())
+			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err,
+			o.host.Load())
 	}
 	return err
 }
@@ -127,8 +130,8 @@ func (o *Options) REST() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// SayWhere says which API server is asked, to whoever is about to answer a question: namespaces and workloads have the same names in each
-// cluster. It says nothing before a client was made.
+// SayWhere says which API server is asked, to whoever is about to answer a question: namespaces and workloads have the
+// same names in each cluster. It says nothing before a client was made.
 func (o *Options) SayWhere(out io.Writer) {
 	host, _ := o.host.Load().(string)
 	name, _ := o.context.Load().(string)
@@ -137,7 +140,8 @@ func (o *Options) SayWhere(out io.Writer) {
 	case name == "":
 		say.To(out, "This is API server %q.\n", printable.Server(host))
 	default:
-		say.To(out, "This is API server %q, by context %q.\n", printable.Server(host), printable.Text(name, mostContext))
+		say.To(out, "This is API server %q, by context %q.\n", printable.Server(host),
+			printable.Text(name, mostContext))
 	}
 }
 

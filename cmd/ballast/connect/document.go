@@ -21,7 +21,8 @@ func ReadDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig
 	case apierrors.IsNotFound(err):
 		return configmap.Document{}, nil
 	case err != nil:
-		return configmap.Document{}, fmt.Errorf("reading ConfigMap %q in %q: %w", cfg.Plan.ConfigMap, cfg.Target.Namespace, err)
+		return configmap.Document{}, fmt.Errorf("reading ConfigMap %q in %q: %w", cfg.Plan.ConfigMap,
+			cfg.Target.Namespace, err)
 	}
 	return configmap.Parse(cm.Data, cm.Annotations), nil
 }
@@ -30,7 +31,8 @@ func ReadDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig
 func ExplainDenied(err error, namespace string) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w\nplan needs get and list on secrets, configmaps, statefulsets and deployments in %q", err, namespace)
+		return fmt.Errorf("%w\nplan needs get and list on secrets, configmaps, statefulsets and deployments in %q", err,
+			namespace)
 	}
 	return err
 }

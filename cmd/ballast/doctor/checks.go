@@ -70,8 +70,9 @@ func examine(s *look.Seen) (all []finding.Finding) {
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(s.NotSeen)) {
-		f := finding.Finding{Check: "looking", Result: finding.Unknown, Message: fmt.Sprintf("%s: %v", what, s.NotSeen[what]),
-			Mend: mendOf(s, what)}
+		f := finding.Finding{Check: "looking", Result: finding.Unknown,
+			Message: fmt.Sprintf("%s: %v", what, s.NotSeen[what]),
+			Mend:    mendOf(s, what)}
 		if apierrors.IsForbidden(s.NotSeen[what]) {
 			f.Message, f.Mend = what+" may not be read",
 				"let somebody run ballast doctor who may get and list it; what you may: kubectl auth can-i --list"
@@ -81,7 +82,8 @@ func examine(s *look.Seen) (all []finding.Finding) {
 	return all
 }
 
-// mendOf is the way out where something could not be looked at: what is not the API server's doing is no matter of its answers.
+// mendOf is the way out where something could not be looked at: what is not the API server's doing is no matter of its
+// answers.
 func mendOf(s *look.Seen, what string) string {
 	var said apierrors.APIStatus
 	var network net.Error
@@ -109,14 +111,16 @@ func checkKubernetes(s *look.Seen) []finding.Finding {
 	case len(found) > 0:
 		return finding.Fault.With(found[0].Message, "upgrade Kubernetes to "+installation.LowestKubernetes+" or later")
 	}
-	return finding.Well("%s; ballast is made for %s and later, and tested with %s", s.Kubernetes, installation.LowestKubernetes,
+	return finding.Well("%s; ballast is made for %s and later, and tested with %s", s.Kubernetes,
+		installation.LowestKubernetes,
 		ballast.ProvenKubernetes)
 }
 
 func checkConfiguration(s *look.Seen) []finding.Finding {
 	if s.NoConfig != nil {
-		return finding.Fault.With(s.NoConfig.Error(), "ballast config check FILE names each mistake with its line; the installed one: "+
-			`kubectl -n NAMESPACE get configmap ballast-config -o jsonpath='{.data.config\.yaml}' | ballast config check -`)
+		return finding.Fault.With(s.NoConfig.Error(),
+			"ballast config check FILE names each mistake with its line; the installed one: "+
+				`kubectl -n NAMESPACE get configmap ballast-config -o jsonpath='{.data.config\.yaml}' | ballast config check -`)
 	}
 	return finding.Well("it can be read; mode %s", s.In.Config.Mode)
 }
@@ -132,8 +136,10 @@ func checkFound(s *look.Seen) []finding.Finding {
 	}
 	w := s.In.Workload
 	if w.Unmanaged {
-		return finding.Warning.With(fmt.Sprintf("%s %s is annotated as unmanaged: its replicas and env are left alone", w.Kind, w.Name),
-			fmt.Sprintf("kubectl -n %s annotate %s %s %s-", s.Namespace, strings.ToLower(w.Kind), w.Name, plan.AnnotationUnmanaged))
+		return finding.Warning.With(fmt.Sprintf("%s %s is annotated as unmanaged: its replicas and env are left alone",
+			w.Kind, w.Name),
+			fmt.Sprintf("kubectl -n %s annotate %s %s %s-", s.Namespace, strings.ToLower(w.Kind), w.Name,
+				plan.AnnotationUnmanaged))
 	}
 	planned := 0
 	if s.In.InForce != nil {
@@ -147,7 +153,8 @@ func checkFound(s *look.Seen) []finding.Finding {
 		message, mend, _ := strings.Cut(why, "; ")
 		return finding.Warning.With(message, mend)
 	}
-	return finding.Well("%s %s, container %s, %s, %d ready", w.Kind, w.Name, w.Container, say.Plural(w.Replicas, "replica"), w.ReadyReplicas)
+	return finding.Well("%s %s, container %s, %s, %d ready", w.Kind, w.Name, w.Container,
+		say.Plural(w.Replicas, "replica"), w.ReadyReplicas)
 }
 
 var tag = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)`)
@@ -166,7 +173,8 @@ func checkArgoCD(s *look.Seen) []finding.Finding {
 		return finding.Fault.With(m[1]+" as a Deployment: a pod that starts without a shard never takes one",
 			"upgrade Argo CD to 3.0.6 or later, or run a StatefulSet")
 	case older("2.11.0"):
-		return finding.Fault.With(m[1]+" takes data.shard over in other ways than later releases", "upgrade Argo CD to 2.11 or later")
+		return finding.Fault.With(m[1]+" takes data.shard over in other ways than later releases",
+			"upgrade Argo CD to 2.11 or later")
 	case !older("3.0.0") && older("3.0.6"):
 		return finding.Warning.With(m[1]+" shows Applications that name their cluster without a dest_server: their clusters seem to have no load",
 			"upgrade Argo CD to 3.0.6 or later")
@@ -196,7 +204,8 @@ func checkSharding(s *look.Seen) []finding.Finding {
 		return finding.Warning.With(plan.EnvReplicas+" comes from a reference that ballast cannot read",
 			"give it a value in the pod template: "+envEntry(s))
 	case w.Kind == plan.StatefulSet && differs && s.In.InForce == nil:
-		return finding.Warning.With(fmt.Sprintf("%s is %s and %s run: pods own by another number than there is", plan.EnvReplicas, env,
+		return finding.Warning.With(fmt.Sprintf("%s is %s and %s run: pods own by another number than there is",
+			plan.EnvReplicas, env,
 			say.Plural(w.Replicas, "replica")), "ballast adopts what the pods really own, and sets the env once (rollout.live)")
 	}
 	return finding.Well("algorithm %s, %s %s", algorithm, plan.EnvReplicas, env)

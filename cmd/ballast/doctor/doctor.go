@@ -95,7 +95,8 @@ func (r report) WriteTable(w io.Writer) error {
 		return err
 	}
 	say.To(w, "\n%s, %s, %d not known\n",
-		say.Plural(r.count(finding.Fault), "fault"), say.Plural(r.count(finding.Warning), "warning"), r.count(finding.Unknown))
+		say.Plural(r.count(finding.Fault), "fault"), say.Plural(r.count(finding.Warning), "warning"),
+		r.count(finding.Unknown))
 	return nil
 }
 

@@ -25,7 +25,8 @@ import (
 
 // checkSecrets tells the discovery's problems, one line for each kind.
 func checkSecrets(s *look.Seen) []finding.Finding {
-	faulty := []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.TooLong, discover.TooMany, discover.ConfigUnread}
+	faulty := []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.TooLong, discover.TooMany,
+		discover.ConfigUnread}
 	byKind := map[discover.ProblemKind][]discover.SecretProblem{}
 	for _, p := range s.Out.Fleet.Problems {
 		byKind[p.Kind] = append(byKind[p.Kind], p)
@@ -47,7 +48,8 @@ func checkSecrets(s *look.Seen) []finding.Finding {
 		all = append(all, f)
 	}
 	if len(all) == 0 {
-		return finding.Well("%s of %d clusters, each with a name and a server", say.Plural(len(s.In.Discovered.Secrets), "cluster Secret"),
+		return finding.Well("%s of %d clusters, each with a name and a server",
+			say.Plural(len(s.In.Discovered.Secrets), "cluster Secret"),
 			len(s.Out.Fleet.Clusters))
 	}
 	return all
@@ -79,7 +81,8 @@ func checkShards(s *look.Seen) (all []finding.Finding) {
 	add := func(of []string, result finding.Result, message, mend string) {
 		if len(of) > 0 {
 			slices.Sort(of)
-			all = append(all, finding.Finding{Result: result, Message: say.Plural(len(of), "Secret") + " " + message, Mend: mend, Subjects: of})
+			all = append(all, finding.Finding{Result: result, Message: say.Plural(len(of), "Secret") + " " + message,
+				Mend: mend, Subjects: of})
 		}
 	}
 	add(bare, finding.OK, "without data.shard: adoption writes the replica that owns each now, and moves nothing", "")
@@ -131,7 +134,8 @@ func checkMetrics(s *look.Seen) (all []finding.Finding) {
 				measure.DuplicateSeries}, p.Kind) {
 				result = finding.Fault
 			}
-			all = append(all, finding.Finding{Result: result, Message: fmt.Sprintf("%s: %s", p.Kind, p.Message), Mend: metricMend(p.Kind)})
+			all = append(all, finding.Finding{Result: result, Message: fmt.Sprintf("%s: %s", p.Kind, p.Message),
+				Mend: metricMend(p.Kind)})
 		}
 	}
 	if len(all) > 0 {
@@ -140,7 +144,8 @@ func checkMetrics(s *look.Seen) (all []finding.Finding) {
 	var parts []string
 	for _, c := range s.Out.Table.Columns {
 		if len(c.Flags) > 0 && !slices.Contains(c.Flags, measure.Fresh) {
-			all = append(all, finding.Warning.With(fmt.Sprintf("%s: no series says anything of any cluster (%s)", c.ID, gather.Coverage(c)),
+			all = append(all, finding.Warning.With(fmt.Sprintf("%s: no series says anything of any cluster (%s)", c.ID,
+				gather.Coverage(c)),
 				metricMend(measure.NothingFound))...)
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s)", c.ID, gather.Coverage(c)))
@@ -186,7 +191,8 @@ func checkScrapes(s *look.Seen) []finding.Finding {
 	case s.ScrapesErr != "":
 		return finding.Unknown.With(s.ScrapesErr, metricMend(measure.QueryFailed))
 	case len(s.Scrapes) == 0:
-		return finding.Unknown.With("no series process_resident_memory_bytes of the pods was found", metricMend(measure.NothingFound))
+		return finding.Unknown.With("no series process_resident_memory_bytes of the pods was found",
+			metricMend(measure.NothingFound))
 	}
 	longest := 0.0
 	for _, sample := range s.Scrapes {
@@ -213,7 +219,8 @@ func checkScrapes(s *look.Seen) []finding.Finding {
 func checkNeighbours(s *look.Seen) (all []finding.Finding) {
 	for _, f := range s.Conflicts {
 		if f.Kind == conflicts.CannotLook { // its words are about the planner's rights
-			all = append(all, finding.Unknown.With(f.Subject+" may not be listed", finding.MayNot("list", f.Subject))...)
+			all = append(all, finding.Unknown.With(f.Subject+" may not be listed",
+				finding.MayNot("list", f.Subject))...)
 			continue
 		}
 		all = append(all, finding.Warning.With(fmt.Sprintf("%s: %s", f.Kind, f.Message), neighbourMend(s, f))...)
@@ -228,7 +235,8 @@ func checkNeighbours(s *look.Seen) (all []finding.Finding) {
 func neighbourMend(s *look.Seen, f conflicts.Finding) string {
 	switch f.Kind {
 	case conflicts.Autoscaled:
-		return "leave it the number of replicas: partition: {replicas: workload}; or take it away: " + s.Kubectl("get hpa,scaledobjects", nil)
+		return "leave it the number of replicas: partition: {replicas: workload}; or take it away: " +
+			s.Kubectl("get hpa,scaledobjects", nil)
 	case conflicts.Resized:
 		return "leave it the sizes: size: {policies: []}; or take it away: " + s.Kubectl("get vpa", nil)
 	case conflicts.PDBBlocks:
@@ -246,5 +254,6 @@ func checkSize(s *look.Seen) []finding.Finding {
 			"shorter names of cluster Secrets, the longest first: "+s.Kubectl("get secrets -l "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster+
 				" -o name | awk '{print length, $0}' | sort -rn | head", nil)+"; or a second Argo CD")
 	}
-	return finding.Well("%s leave %d KiB of %d", say.Plural(len(s.Out.Next.Clusters), "cluster"), room>>10, codec.MaxBytes>>10)
+	return finding.Well("%s leave %d KiB of %d", say.Plural(len(s.Out.Next.Clusters), "cluster"), room>>10,
+		codec.MaxBytes>>10)
 }

@@ -17,7 +17,8 @@ import (
 func checkOwners(s *look.Seen) (all []finding.Finding) {
 	workload := gitops.OfWorkload(s.In.Workload.Kind)
 	for _, o := range s.Template.OwnerReferences {
-		all = append(all, finding.Warning.With(fmt.Sprintf("the workload belongs to %s %s, which writes it, too", o.Kind, o.Name),
+		all = append(all, finding.Warning.With(fmt.Sprintf("the workload belongs to %s %s, which writes it, too",
+			o.Kind, o.Name),
 			workload.For(gitops.ToolOf(o.Kind)))...)
 	}
 	by := gitops.TrackedBy(s.Template)
@@ -48,7 +49,8 @@ func secretOwners(s *look.Seen, all []finding.Finding) []finding.Finding {
 		if usual(manager) || len(of) == 0 {
 			continue
 		}
-		all = append(all, finding.Finding{Result: finding.Warning, Subjects: of, Mend: secrets.For(gitops.ToolOf(manager)),
+		all = append(all, finding.Finding{Result: finding.Warning, Subjects: of,
+			Mend:    secrets.For(gitops.ToolOf(manager)),
 			Message: fmt.Sprintf("%q writes the data of %s", manager, say.Plural(len(of), "cluster Secret"))})
 	}
 	if len(all) == 0 {

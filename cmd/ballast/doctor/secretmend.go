@@ -21,7 +21,8 @@ func secretMend(s *look.Seen, kind discover.ProblemKind, names []string) string 
 	case discover.MissingData:
 		return "argocd cluster add CONTEXT makes one that is whole; then " + of("delete secret NAME")
 	case discover.TooLong:
-		return "who made it: " + of(`get secret NAME -o jsonpath='{.metadata.managedFields[*].manager}'`) + "; then " + of("delete secret NAME")
+		return "who made it: " + of(`get secret NAME -o jsonpath='{.metadata.managedFields[*].manager}'`) + "; then " +
+			of("delete secret NAME")
 	case discover.TooMany:
 		return "plan some of them: discover: {selector: {matchLabels: {KEY: VALUE}}} in the configuration; which there are: " +
 			s.Kubectl("get secrets -l "+plan.SecretTypeLabel+"="+plan.SecretTypeCluster+" --show-labels", nil)
@@ -37,7 +38,8 @@ func secretMend(s *look.Seen, kind discover.ProblemKind, names []string) string 
 	case discover.ConfigUnread:
 		return "write data.config as JSON again: argocd cluster add CONTEXT --upsert, or " + of("edit secret NAME")
 	case discover.InClusterDisabled:
-		return s.Kubectl(`patch configmap argocd-cm --type=merge -p '{"data":{"cluster.inClusterEnabled":"true"}}'`, nil) +
+		return s.Kubectl(`patch configmap argocd-cm --type=merge -p '{"data":{"cluster.inClusterEnabled":"true"}}'`,
+			nil) +
 			"; or, where that is meant: " + of("delete secret NAME")
 	}
 	return s.Kubectl("describe secret NAME", names)

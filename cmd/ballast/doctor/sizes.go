@@ -19,7 +19,8 @@ func checkSizes(s *look.Seen) (all []finding.Finding) {
 	case conf.Apply == config.Template:
 		return finding.Well("size.apply: template: the pod template holds one size for all, and every pod restarts for another one")
 	case s.Resizes == nil:
-		return finding.Unknown.With("whether the API server resizes running pods is not known", "see that it is Kubernetes 1.33 or later")
+		return finding.Unknown.With("whether the API server resizes running pods is not known",
+			"see that it is Kubernetes 1.33 or later")
 	case !*s.Resizes:
 		return finding.Warning.With(fmt.Sprintf("%s has no pods/resize: "+
 			"a running pod keeps its size, and has its own once it is made anew", s.Kubernetes),
@@ -36,7 +37,8 @@ func checkSizes(s *look.Seen) (all []finding.Finding) {
 		if named[name] {
 			all = append(all, finding.Warning.With(fmt.Sprintf("the pod template's resizePolicy restarts the container to change its %s, "+
 				"so running pods keep what they have", name),
-				fmt.Sprintf("take resourceName: %s out of its resizePolicy, or set restartPolicy: NotRequired", name))...)
+				fmt.Sprintf("take resourceName: %s out of its resizePolicy, or set restartPolicy: NotRequired",
+					name))...)
 		}
 	}
 	if all = append(all, misfits(s)...); len(all) == 0 {
@@ -61,7 +63,8 @@ func misfits(s *look.Seen) (all []finding.Finding) {
 	for _, why := range order {
 		said, mend, _ := strings.Cut(why, ": ")
 		all = append(all, finding.Warning.With(fmt.Sprintf(
-			"while they run, pods of %s cannot have the size that the policies make: %s", say.Plural(replicas[why], "replica"), said),
+			"while they run, pods of %s cannot have the size that the policies make: %s",
+			say.Plural(replicas[why], "replica"), said),
 			mend)...)
 	}
 	return all

@@ -169,7 +169,8 @@ func (o *options) cordon(s steer.State, replica int) ([]people.Cordon, error) {
 	}
 	n := steer.ReplicasAhead(*p)
 	if replica >= n {
-		return nil, fmt.Errorf("REPLICA: %d is not between 0 and %d: the plan has %s%s", replica, n-1, say.Plural(n, "replica"), afterRollout(*p))
+		return nil, fmt.Errorf("REPLICA: %d is not between 0 and %d: the plan has %s%s", replica, n-1,
+			say.Plural(n, "replica"), afterRollout(*p))
 	}
 	cordons, err := s.Cordons(o.Now())
 	if err != nil {

@@ -32,15 +32,16 @@ type evacuation struct {
 	loads map[string]string
 }
 
-// evacuating previews what the planner would do with the replica's clusters, by its own judgement, but for present loads
-// and the capacity that it computes of them.
+// evacuating previews what the planner would do with the replica's clusters, by its own judgement, but for present
+// loads and the capacity that it computes of them.
 func evacuating(s steer.State, secrets steer.Standing, cordons []people.Cordon, replica int, now time.Time) evacuation {
 	p := *s.Plan
 	view := plan.NewView(p, secrets.Pins)
 	in := secrets.Inputs(s.Document, now)
 	in.Cordon = people.FormatCordons(cordons)
 	answer := preview.PreviewEvacuation(in, secrets.Unwell(now)...)
-	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.Waits(), Moves: []cycle.Move{}, now: now, loads: map[string]string{}}
+	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.Waits(), Moves: []cycle.Move{}, now: now,
+		loads: map[string]string{}}
 	for _, c := range cordons {
 		if c.Replica == replica {
 			e.Until = c.Until
@@ -159,7 +160,8 @@ func (l cordonList) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	say.To(t, "REPLICA\tUNTIL\tLEFT\tSTILL HAS\n")
 	for _, c := range l.Cordons {
-		say.To(t, "%d\t%s\t%s\t%s\n", c.Replica, c.Until.Format(time.RFC3339), c.Until.Sub(l.now).Round(time.Second), say.Plural(c.Clusters, "cluster"))
+		say.To(t, "%d\t%s\t%s\t%s\n", c.Replica, c.Until.Format(time.RFC3339), c.Until.Sub(l.now).Round(time.Second),
+			say.Plural(c.Clusters, "cluster"))
 	}
 	return t.Flush()
 }

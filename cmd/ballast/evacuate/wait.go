@@ -237,7 +237,8 @@ func (e Emptying) staying(replica int, planMap string) error {
 		if len(parts) == 0 {
 			return nil
 		}
-		return say.ExitWith(exitStays, fmt.Errorf("replica %d is not empty: %s; then evacuate it again", replica, strings.Join(parts, "; ")))
+		return say.ExitWith(exitStays, fmt.Errorf("replica %d is not empty: %s; then evacuate it again", replica,
+			strings.Join(parts, "; ")))
 	}
 	if len(e.unknown) > 0 {
 		parts = append(parts, fmt.Sprintf("%s may be there (%s), for Argo CD's %s decides: give the Secret a data.shard",

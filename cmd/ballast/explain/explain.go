@@ -76,7 +76,8 @@ func (e explained) WriteTable(w io.Writer) error {
 		return err
 	}
 	if len(e.Choices) > 0 {
-		say.To(w, "\nLoad %s: %.1f %% of the fleet, %.1f %% of its replica.\n\n", e.Load.Display(), 100*e.OfFleet, 100*e.OfOwn)
+		say.To(w, "\nLoad %s: %.1f %% of the fleet, %.1f %% of its replica.\n\n", e.Load.Display(), 100*e.OfFleet,
+			100*e.OfOwn)
 		if e.Room > 0 {
 			say.To(w, "It takes %s of memory, of which a replica has %s for its clusters.\n\n", e.Takes, e.Room)
 		}
@@ -104,7 +105,8 @@ func (e explained) moving(w io.Writer, m explain.Moving) {
 		say.To(w, "\nOn replica %d, the best other one, the fullest would carry %s, and %s now (makespan/mean %.2f); "+
 			"of overload it would mend %s.\n",
 			m.To, m.After.Display(), m.Makespan.Display(), m.Level, m.Saves.Display())
-		say.To(w, "It would cost %.3g load hours: %s from an empty cache%s%s.\n", m.LoadHours, starting(m), listed(m), e.budget(m))
+		say.To(w, "It would cost %.3g load hours: %s from an empty cache%s%s.\n", m.LoadHours, starting(m), listed(m),
+			e.budget(m))
 	}
 	say.To(w, "%s\n", m.Answer)
 }
@@ -147,19 +149,22 @@ func (f fleet) write(w io.Writer) error {
 	say.To(w, "\nThe fleet, beside what is possible by load alone:\n")
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	if f.Fewest != nil {
-		say.To(t, "  replicas\t%d\tthe fewest that carry no more than %s each: %s\n", f.Replicas, f.Capacity.Display(), count(*f.Fewest))
+		say.To(t, "  replicas\t%d\tthe fewest that carry no more than %s each: %s\n", f.Replicas, f.Capacity.Display(),
+			count(*f.Fewest))
 	}
 	least := f.Level.Best.Display() + " (proved)"
 	if !f.Level.Proved {
 		least = fmt.Sprintf("between %s and %s", f.Level.Least.Display(), f.Level.Best.Display())
 	}
-	say.To(t, "  makespan\t%s\tthe least of %s: %s; %.2f of the lower bound\n", f.Makespan.Display(), say.Plural(f.Replicas, "replica"), least,
+	say.To(t, "  makespan\t%s\tthe least of %s: %s; %.2f of the lower bound\n", f.Makespan.Display(),
+		say.Plural(f.Replicas, "replica"), least,
 		float64(f.Makespan)/float64(max(f.Level.Least, 1)))
 	switch {
 	case f.Stuck:
 		say.To(t, "  moves\t-\tnone bring every replica to %s or below (proved)\n", f.MovesUntil.Display())
 	case f.Moves != nil:
-		say.To(t, "  moves\t-\tthe fewest until no replica carries more than %s: %s\n", f.MovesUntil.Display(), count(*f.Moves))
+		say.To(t, "  moves\t-\tthe fewest until no replica carries more than %s: %s\n", f.MovesUntil.Display(),
+			count(*f.Moves))
 	}
 	return t.Flush()
 }

@@ -95,7 +95,8 @@ func (o *options) check() error {
 	case !utf8.ValidString(o.reason):
 		return errors.New("--reason: it is not UTF-8")
 	case utf8.RuneCountInString(o.reason) > longestReason:
-		return fmt.Errorf("--reason: it has %d characters, and at most %d are shown", utf8.RuneCountInString(o.reason), longestReason)
+		return fmt.Errorf("--reason: it has %d characters, and at most %d are shown", utf8.RuneCountInString(o.reason),
+			longestReason)
 	}
 	return nil
 }
@@ -164,7 +165,8 @@ func (o *options) resume(ctx context.Context, in io.Reader, out io.Writer) error
 		case now.Paused && !o.yes && now.FrozenBy() != seen.FrozenBy():
 			return nil, errFrozenAnew
 		}
-		return steer.Edits{plan.AnnotationTripped: nil, plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil, plan.AnnotationPausedBy: nil}, nil
+		return steer.Edits{plan.AnnotationTripped: nil, plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil,
+			plan.AnnotationPausedBy: nil}, nil
 	})
 	if err != nil {
 		return err
@@ -208,8 +210,10 @@ type frozen struct {
 }
 
 func frozenAs(s steer.State, changed bool) frozen {
-	f := frozen{Frozen: s.Paused, By: say.OneLine(s.Annotations[plan.AnnotationPausedBy]), Reason: say.OneLine(s.Annotations[plan.AnnotationPausedReason]),
-		Tripped: say.OneLine(s.Tripped), BreakGlass: s.BreakGlass, Asked: s.Rollback != "" || s.Cordon != "", Changed: changed}
+	f := frozen{Frozen: s.Paused, By: say.OneLine(s.Annotations[plan.AnnotationPausedBy]),
+		Reason:  say.OneLine(s.Annotations[plan.AnnotationPausedReason]),
+		Tripped: say.OneLine(s.Tripped), BreakGlass: s.BreakGlass, Asked: s.Rollback != "" || s.Cordon != "",
+		Changed: changed}
 	if s.Plan != nil {
 		f.Revision, f.Mode, f.Rollout = s.Plan.Revision, s.Plan.Mode, s.Plan.Rollout
 	}

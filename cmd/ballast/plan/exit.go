@@ -50,8 +50,8 @@ func changesOf(in input.Inputs, out cycle.Outcome) []string {
 	return list
 }
 
-// resizes reports whether this cycle would change a size, or wants to and may not now. What is too small a change is none, nor is
-// one of which nobody knows what it would be.
+// resizes reports whether this cycle would change a size, or wants to and may not now. What is too small a change is
+// none, nor is one of which nobody knows what it would be.
 func resizes(s *resize.Sizing) bool {
 	none := []change.BlockReason{change.TooSmall, change.StaleInput}
 	return s != nil && (s.Resized > 0 || slices.ContainsFunc(s.Blocked, func(b resize.Blocked) bool {

@@ -36,7 +36,8 @@ var answers = map[string]struct {
 	"patch": {"kubectl apply --server-side --force-conflicts -f FILE", answer.patches},
 	"external-secrets": {"a patch of each ExternalSecret, where it is called as its Secret is; " +
 		"its own labels and annotations belong into template.metadata, too: a template's replace those that the operator copied", answer.externalSecrets},
-	"helm-values": {"values of argo-helm's chart argo-cd, which has none for shards: -o patch has those", answer.helmValues},
+	"helm-values": {"values of argo-helm's chart argo-cd, which has none for shards: -o patch has those",
+		answer.helmValues},
 }
 
 // answered takes the answer out of a cycle's outcome.
@@ -96,12 +97,15 @@ func (a answer) patches() []map[string]any {
 	var objects []map[string]any
 	for _, s := range a.secrets {
 		objects = append(objects, fields{"apiVersion": "v1", "kind": "Secret",
-			"metadata": fields{"name": s.name, "namespace": s.namespace}, "stringData": fields{"shard": strconv.Itoa(s.replica)}})
+			"metadata":   fields{"name": s.name, "namespace": s.namespace},
+			"stringData": fields{"shard": strconv.Itoa(s.replica)}})
 	}
 	wl := a.in.Workload
 	env := []any{fields{"name": plan.EnvReplicas, "value": strconv.Itoa(a.replicas)}}
-	return append(objects, fields{"apiVersion": "apps/v1", "kind": wl.Kind, "metadata": fields{"name": wl.Name, "namespace": wl.Namespace},
-		"spec": fields{"replicas": a.replicas, "template": fields{"spec": fields{"containers": []any{fields{"name": wl.Container, "env": env}}}}}})
+	return append(objects, fields{"apiVersion": "apps/v1", "kind": wl.Kind,
+		"metadata": fields{"name": wl.Name, "namespace": wl.Namespace},
+		"spec": fields{"replicas": a.replicas,
+			"template": fields{"spec": fields{"containers": []any{fields{"name": wl.Container, "env": env}}}}}})
 }
 
 // externalSecrets have Argo CD's label in the template: with a template the operator takes labels from it alone, and
@@ -109,10 +113,12 @@ func (a answer) patches() []map[string]any {
 func (a answer) externalSecrets() []map[string]any {
 	var objects []map[string]any
 	for _, s := range a.secrets {
-		template := fields{"engineVersion": "v2", "mergePolicy": "Merge", "data": fields{"shard": strconv.Itoa(s.replica)},
+		template := fields{"engineVersion": "v2", "mergePolicy": "Merge",
+			"data":     fields{"shard": strconv.Itoa(s.replica)},
 			"metadata": fields{"labels": fields{plan.SecretTypeLabel: plan.SecretTypeCluster}}}
 		objects = append(objects, fields{"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
-			"metadata": fields{"name": s.name, "namespace": s.namespace}, "spec": fields{"target": fields{"template": template}}})
+			"metadata": fields{"name": s.name, "namespace": s.namespace},
+			"spec":     fields{"target": fields{"template": template}}})
 	}
 	return objects
 }

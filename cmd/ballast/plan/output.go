@@ -41,7 +41,8 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if wl.EnvReplicas != nil {
 		env = *wl.EnvReplicas
 	}
-	say.To(w, "%s %s/%s: %s, %s=%s; %s\n\n", wl.Kind, wl.Namespace, wl.Name, say.Plural(wl.Replicas, "replica"), plan.EnvReplicas, env,
+	say.To(w, "%s %s/%s: %s, %s=%s; %s\n\n", wl.Kind, wl.Namespace, wl.Name, say.Plural(wl.Replicas, "replica"),
+		plan.EnvReplicas, env,
 		say.Plural(len(out.Fleet.Clusters), "cluster"))
 	writeMetrics(w, out.Table)
 	say.To(w, "Now: makespan over mean %.2f\n", outcome.Imbalance(out.Now))
@@ -75,7 +76,8 @@ func writeLine(w io.Writer, l *cycle.Line) {
 	switch {
 	case l == nil:
 	case l.Configured:
-		say.To(w, "A replica may carry %s (partition.capacity); replica %d carries %.2f of that.\n", l.Load.Display(), l.Fullest, l.Share)
+		say.To(w, "A replica may carry %s (partition.capacity); replica %d carries %.2f of that.\n", l.Load.Display(),
+			l.Fullest, l.Share)
 	default:
 		say.To(w, "No partition.capacity: known is that a replica bears %s, as of %s; replica %d carries %.2f of that, and the number of replicas stays.\n",
 			l.Load.Display(), l.Since.UTC().Format(time.DateOnly), l.Fullest, l.Share)
@@ -91,7 +93,8 @@ func writeInUse(w io.Writer, u *cycle.InUse) {
 	for r, bytes := range u.Now {
 		each[r] = bytes.String()
 	}
-	say.To(w, "Memory: a replica has %s for its clusters (%s); they take %s.\n", u.Room, u.From, strings.Join(each, ", "))
+	say.To(w, "Memory: a replica has %s for its clusters (%s); they take %s.\n", u.Room, u.From,
+		strings.Join(each, ", "))
 	if u.Learned != nil {
 		say.To(w, "  %s\n", learned(*u.Learned))
 	}
@@ -117,7 +120,8 @@ func learned(f calibrate.Fit) string {
 		each = append(each, fmt.Sprintf("%s of %s", bytesOf(f.Per[id]), id))
 	}
 	return fmt.Sprintf("Learned of %s of %s (R2 %.2f%s): one more takes %s; a replica without any cluster takes %s, and up to %s are left free for what that is off by.",
-		say.Plural(f.Samples, "sample"), say.Plural(f.Pods, "pod"), f.R2, heldOut, strings.Join(each, ", "), bytesOf(f.Base), bytesOf(f.Margin))
+		say.Plural(f.Samples, "sample"), say.Plural(f.Pods, "pod"), f.R2, heldOut, strings.Join(each, ", "),
+		bytesOf(f.Base), bytesOf(f.Margin))
 }
 
 // bytesOf is a fitted number of bytes for people.
@@ -282,7 +286,8 @@ func writeAhead(w io.Writer, a preview.Forecast, now time.Time) {
 			"(rollout.live.adopt); the rest waits for it.\n",
 			plan.EnvReplicas, a.To.ControllerReplicas)
 	case a.Once:
-		say.To(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
+		say.To(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n",
+			plan.EnvReplicas, a.To.ControllerReplicas)
 	}
 	if n := len(a.Missing); n > 0 {
 		more := ""
@@ -370,13 +375,16 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Counts: out.Counts, Blocked: out.Blocked,
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now,
+		Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Counts: out.Counts,
+		Blocked:      out.Blocked,
 		Alternatives: cycle.Alternatives(in, out),
 		Ahead:        preview.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)
 		if out.Loads != nil {
-			r.Loads = append(r.Loads, plan.LoadIndex{Shard: c.Shard, Value: out.Loads[i], DisplayValue: out.Loads[i].Display()})
+			r.Loads = append(r.Loads, plan.LoadIndex{Shard: c.Shard, Value: out.Loads[i],
+				DisplayValue: out.Loads[i].Display()})
 		}
 	}
 	return say.JSON(w, r)
@@ -417,7 +425,8 @@ func writeCounts(w io.Writer, c *cycle.Counts) {
 	}
 	say.To(w, "\nThe number of replicas\n")
 	if of := c.Weights; of != nil {
-		say.To(w, "  size.weights ask for %d: %s; from this load on, %d %% of the growth makes replicas larger\n", of.Replicas, of.Why, of.Weight)
+		say.To(w, "  size.weights ask for %d: %s; from this load on, %d %% of the growth makes replicas larger\n",
+			of.Replicas, of.Why, of.Weight)
 		if of.OverNode {
 			say.To(w, "  even so one of them asks for more than size.nodeCap\n")
 		}

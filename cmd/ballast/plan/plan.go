@@ -61,8 +61,9 @@ that move, the number of replicas, sizes, the one restart that sets the env, clu
 		},
 	}
 	o.Register(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, wide (every move), json, yaml (the plan document), "+
-		"html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table",
+		"table, wide (every move), json, yaml (the plan document), "+
+			"html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", true, "end with exit code 2 where anything would change: "+
 		"clusters that move, the number of replicas, sizes, the one restart, Secrets without a shard; with =false it is 0")
 	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
@@ -75,7 +76,8 @@ that move, the number of replicas, sizes, the one restart that sets the env, clu
 
 func (o *options) run(ctx context.Context, cmd *cobra.Command, out, progress io.Writer) error {
 	if _, alone := answers[o.output]; !alone && !slices.Contains([]string{"table", "wide", "json", "yaml", "html"}, o.output) {
-		return fmt.Errorf("--output: %q is not table, wide, json, yaml, html, patch, external-secrets or helm-values", o.output)
+		return fmt.Errorf("--output: %q is not table, wide, json, yaml, html, patch, external-secrets or helm-values",
+			o.output)
 	}
 	in, err := o.Gather(ctx, cmd, progress)
 	if err != nil {

@@ -26,7 +26,8 @@ const leaseTimeout = 5 * time.Second
 func (a *plannerApp) newOwner(c config.PlannerConfig) (*conflicts.Lock, error) {
 	cfg := rest.AddUserAgent(rest.CopyConfig(a.rest), "leader-election")
 	cfg.Timeout = leaseTimeout
-	// Whoever may write Leases brings times that JSON does not have: one that is read so is a Lease that nobody takes any more.
+	// Whoever may write Leases brings times that JSON does not have: one that is read so is a Lease that nobody takes
+	// any more.
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {

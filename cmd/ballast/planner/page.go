@@ -31,7 +31,8 @@ func (a *plannerApp) servePage() error {
 		Config: func(context.Context) (config.PlannerConfig, []string) { return a.config.Current(), nil }}
 	handler := web.Handler(web.Options{Look: source.Look, Clock: clock.RealClock{}, Keep: pageKeep, Loopback: loopback,
 		Hosts: a.options.pageHosts, HostFlag: "--page-host"})
-	server := &manager.Server{Name: "page", Server: serve.PlainServer(handler), Listener: listener, ShutdownTimeout: ptr.To(time.Second)}
+	server := &manager.Server{Name: "page", Server: serve.PlainServer(handler), Listener: listener,
+		ShutdownTimeout: ptr.To(time.Second)}
 	if err := a.manager.Add(server); err != nil {
 		return fmt.Errorf("adding the page: %w", err)
 	}

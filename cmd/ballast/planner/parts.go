@@ -69,7 +69,8 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (poll.Fetcher, err
 func (a *plannerApp) newNudger() *nudge.Nudger {
 	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.reader, Clock: clock.RealClock{},
 		Own: func(ctx context.Context) (string, bool, error) {
-			_, w, err := workload.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target, &plan.Plan{Target: a.target})
+			_, w, err := workload.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target,
+				&plan.Plan{Target: a.target})
 			if err != nil || w.ApplicationNamespaces == nil {
 				return "", false, err
 			}
@@ -156,8 +157,8 @@ func (a *plannerApp) cachesSynced(r *http.Request) error {
 
 func (a *plannerApp) cyclesEnd(*http.Request) error { return a.loop.Alive() }
 
-// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, or on a cluster's Secret, and nothing that does not
-// pass the gate: not every event comes from the loop.
+// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, or on a cluster's Secret,
+// and nothing that does not pass the gate: not every event comes from the loop.
 func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(discover.Workload, ...telemetry.Event) {
 	planMap := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: c.Plan.ConfigMap}}
@@ -165,12 +166,15 @@ func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(disc
 		for _, e := range list {
 			targets := []runtime.Object{planMap}
 			if e.Workload && w.Name != "" {
-				targets = append(targets, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: w.Kind},
+				targets = append(targets, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1",
+					Kind: w.Kind},
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, UID: types.UID(w.UID)}})
 			}
 			if e.Secret.Name != "" {
-				targets = []runtime.Object{&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-					ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: e.Secret.Name, UID: types.UID(e.Secret.UID)}}}
+				targets = []runtime.Object{&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1",
+					Kind: "Secret"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: e.Secret.Name,
+						UID: types.UID(e.Secret.UID)}}}
 			}
 			for _, t := range targets {
 				recorder.Eventf(t, nil, e.Type, e.Reason, actionOf(e), "%s", e.Message)

@@ -110,12 +110,15 @@ func command(o *options) *cobra.Command {
 	}
 	host, _ := os.Hostname()
 	f := cmd.Flags()
-	f.StringVar(&o.config, "config", "/etc/ballast/config/config.yaml", "configuration `file`; \"ballast config default\" prints one")
+	f.StringVar(&o.config, "config", "/etc/ballast/config/config.yaml",
+		"configuration `file`; \"ballast config default\" prints one")
 	f.StringVar(&o.bindAddress, "bind-address", "", "address of both ports (default: all addresses)")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
 	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")
-	f.StringVar(&o.pageAddress, "page-address", "127.0.0.1:8082", "`address` of the page for people, plain HTTP, read by kubectl port-forward; empty for none")
-	f.StringSliceVar(&o.pageHosts, "page-host", nil, "a `name` by which the page may be asked for beside localhost, where --page-address is no loopback's")
+	f.StringVar(&o.pageAddress, "page-address", "127.0.0.1:8082",
+		"`address` of the page for people, plain HTTP, read by kubectl port-forward; empty for none")
+	f.StringSliceVar(&o.pageHosts, "page-host", nil,
+		"a `name` by which the page may be asked for beside localhost, where --page-address is no loopback's")
 	f.StringVar(&o.identity, "identity", envOr("POD_NAME", host), "name of this replica in the plan's decided-by")
 	o.log.Register(cmd)
 	return cmd
@@ -271,8 +274,8 @@ func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) 
 	return nil
 }
 
-// ownPlan is the plan that stands, if this installation's planners wrote it: whoever may write there must not choose which
-// workload is the target, nor have it be one that is not there.
+// ownPlan is the plan that stands, if this installation's planners wrote it: whoever may write there must not choose
+// which workload is the target, nor have it be one that is not there.
 func ownPlan(ctx context.Context, c client.Client, cfg config.PlannerConfig) (*plan.Plan, error) {
 	st := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
 		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History, Key: store.KeyName(cfg.Plan.ConfigMap)})
@@ -301,13 +304,15 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		LeaderElectionReleaseOnCancel:       true,
 		LeaderElectionResourceLockInterface: a.owner,
 		Metrics:                             metricsserver.Options{BindAddress: "0"}, // its ports have no bounds: see servePlain
-		// ConfigMaps are read live: few and rare, and of Argo CD's namespace none but the plan's concerns us as a watch.
+		// ConfigMaps are read live: few and rare, and of Argo CD's namespace none but the plan's concerns us as a
+		// watch.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
 		Cache: cache.Options{
 			NewInformer:       rewatch.NewInformer,
 			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Secret{}:    {Label: selector, Transform: secrets.Transform(selector, c.Partition.LabelKeys()...)},
+				&corev1.Secret{}: {Label: selector,
+					Transform: secrets.Transform(selector, c.Partition.LabelKeys()...)},
 				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Plan.ConfigMap)},
 				// Of others' workloads there may be any number, of any size.
 				&appsv1.StatefulSet{}: {Field: fields.OneTermEqualSelector("metadata.name", a.target.Name)},
@@ -345,16 +350,19 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 // servePlain adds the plain ports, which answer before the caches have synced.
 func (a *plannerApp) servePlain() error {
 	o := a.options
-	health := serve.HealthHandler(serve.Checks{"cycles": a.cyclesEnd}, serve.Checks{"caches": a.cachesSynced, "owner": a.ownsTarget})
+	health := serve.HealthHandler(serve.Checks{"cycles": a.cyclesEnd},
+		serve.Checks{"caches": a.cachesSynced, "owner": a.ownsTarget})
 	for name, port := range map[string]struct {
 		number  int
 		handler http.Handler
-	}{"metrics": {o.metricsPort, serve.MetricsHandler(ctrlmetrics.Registry, clock.RealClock{})}, "health": {o.healthPort, health}} {
+	}{"metrics": {o.metricsPort, serve.MetricsHandler(ctrlmetrics.Registry, clock.RealClock{})},
+		"health": {o.healthPort, health}} {
 		listener, err := serve.ListenPlain(o.bindAddress, port.number)
 		if err != nil {
 			return err
 		}
-		server := &manager.Server{Name: name, Server: serve.PlainServer(port.handler), Listener: listener, ShutdownTimeout: ptr.To(time.Second)}
+		server := &manager.Server{Name: name, Server: serve.PlainServer(port.handler), Listener: listener,
+			ShutdownTimeout: ptr.To(time.Second)}
 		if err := a.manager.Add(server); err != nil {
 			return fmt.Errorf("adding the port of %s: %w", name, err)
 		}

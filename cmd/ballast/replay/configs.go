@@ -64,11 +64,13 @@ func (o *options) read(text string) (wanted, error) {
 		name, file = strings.TrimSuffix(filepath.Base(text), filepath.Ext(text)), text
 	}
 	if name == "" || file == "" {
-		return wanted{}, fmt.Errorf("--config: %q is neither a file, nor NAME=FILE, nor one of %s", text, strings.Join(replay.Names(), ", "))
+		return wanted{}, fmt.Errorf("--config: %q is neither a file, nor NAME=FILE, nor one of %s", text,
+			strings.Join(replay.Names(), ", "))
 	}
 	c, err := configfile.ParseFile(file, settings.CheckMetrics)
 	if err != nil {
-		return wanted{}, fmt.Errorf("--config: reading %q, which is no name of %s: %w", file, strings.Join(replay.Names(), ", "), err)
+		return wanted{}, fmt.Errorf("--config: reading %q, which is no name of %s: %w", file,
+			strings.Join(replay.Names(), ", "), err)
 	}
 	return wanted{name, &c}, nil
 }
@@ -83,8 +85,8 @@ func (c comparison) measures() *config.PlannerConfig {
 	return nil
 }
 
-// setups are what is replayed. What needs no file measures as the first file does; what Argo CD's own algorithms fill is
-// compared with its capacity.
+// setups are what is replayed. What needs no file measures as the first file does; what Argo CD's own algorithms fill
+// is compared with its capacity.
 func (c comparison) setups() ([]replay.Setup, error) {
 	var all []replay.Setup
 	first := c.measures()

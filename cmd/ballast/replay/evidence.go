@@ -33,8 +33,9 @@ type capacity struct {
 
 // evidence is that of a trace that was read to its end.
 func (o *options) evidence(h trace.Header, read trace.Evidence, reports []replay.Report) evidence {
-	e := evidence{Seconds: int64(read.Long / time.Second), Steps: read.Steps, Samples: read.Samples, Missing: read.Missing,
-		Gaps: read.Gaps, GapSeconds: int64(read.Gap / time.Second)}
+	e := evidence{Seconds: int64(read.Long / time.Second), Steps: read.Steps, Samples: read.Samples,
+		Missing: read.Missing,
+		Gaps:    read.Gaps, GapSeconds: int64(read.Gap / time.Second)}
 	switch {
 	case o.replicas > 0:
 		e.Replicas, e.By = o.replicas, "--replicas"
@@ -60,7 +61,8 @@ func (o *options) evidence(h trace.Header, read trace.Evidence, reports []replay
 
 // says is how much the trace says, in one line.
 func (e evidence) says(t traceView) string {
-	words := []string{fmt.Sprintf("%s in %s", say.Span(time.Duration(e.Seconds)*time.Second), say.Plural(e.Steps, "step")),
+	words := []string{fmt.Sprintf("%s in %s", say.Span(time.Duration(e.Seconds)*time.Second),
+		say.Plural(e.Steps, "step")),
 		say.Plural(t.Clusters, "cluster"), say.Plural(e.Samples, "sample"), "none missing", "no gap"}
 	if e.Missing > 0 {
 		words[3] = fmt.Sprintf("%d missing (%.1f %%)", e.Missing, 100*float64(e.Missing)/float64(e.Missing+e.Samples))
@@ -76,7 +78,8 @@ func (e evidence) says(t traceView) string {
 func (e evidence) assumes() string {
 	words := []string{fmt.Sprintf("%s at the beginning (by %s)", say.Plural(e.Replicas, "replica"), e.By)}
 	if e.By == "default" {
-		words[0] = fmt.Sprintf("%s at the beginning (by default: neither the trace nor --replicas says it)", say.Plural(e.Replicas, "replica"))
+		words[0] = fmt.Sprintf("%s at the beginning (by default: neither the trace nor --replicas says it)",
+			say.Plural(e.Replicas, "replica"))
 	}
 	all := 0
 	for _, c := range e.Capacities {

@@ -32,8 +32,10 @@ type traceView struct {
 }
 
 func (o *options) print(out io.Writer, h trace.Header, read trace.Evidence, reports []replay.Report) error {
-	r := result{Setups: reports, Remarks: remarks(h, reports), Trace: traceView{Source: o.source(), Step: config.Duration(h.Step).String(),
-		Metrics: h.Metrics, From: reports[0].From, To: reports[0].To, Clusters: reports[0].Clusters, Evidence: o.evidence(h, read, reports)}}
+	r := result{Setups: reports, Remarks: remarks(h, reports),
+		Trace: traceView{Source: o.source(), Step: config.Duration(h.Step).String(),
+			Metrics: h.Metrics, From: reports[0].From, To: reports[0].To, Clusters: reports[0].Clusters,
+			Evidence: o.evidence(h, read, reports)}}
 	switch o.output {
 	case asHTML:
 		notes := append([]string{r.Trace.Evidence.says(r.Trace), r.Trace.Evidence.assumes()}, r.Remarks...)
@@ -62,7 +64,8 @@ func (o *options) source() string {
 	return o.trace
 }
 
-// remarks say what the figures rest on where that is not what people would think. What holds of several setups is said once.
+// remarks say what the figures rest on where that is not what people would think. What holds of several setups is said
+// once.
 func remarks(h trace.Header, reports []replay.Report) (all []string) {
 	if replay.Worked(h) {
 		all = append(all, "The trace has loads, and not what they are made of: "+
@@ -98,14 +101,16 @@ func remarksOf(r replay.Report) (all []string) {
 	}
 	if r.Sizes != nil {
 		for _, b := range r.Sizes.Blocked {
-			all = append(all, fmt.Sprintf("in %s a change of size waited, for %s.", say.Plural(b.Cycles, "cycle"), b.Reason))
+			all = append(all, fmt.Sprintf("in %s a change of size waited, for %s.", say.Plural(b.Cycles, "cycle"),
+				b.Reason))
 		}
 	}
 	switch {
 	case r.Unmeasured == r.Cycles:
 		all = append(all, "no load was ever known: look at the trace's values.")
 	case r.Unmeasured > 0:
-		all = append(all, fmt.Sprintf("in %s no load was known; they count for no share of the time.", say.Plural(r.Unmeasured, "cycle")))
+		all = append(all, fmt.Sprintf("in %s no load was known; they count for no share of the time.",
+			say.Plural(r.Unmeasured, "cycle")))
 	}
 	return all
 }

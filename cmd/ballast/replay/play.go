@@ -55,8 +55,8 @@ func play(ctx context.Context, source trace.Source, setups []replay.Setup, repli
 	return reports, nil
 }
 
-// runs takes steps until there are no more, or nobody waits for the answer: a person who interrupts does not wait for what is
-// ahead. What a trace says that no fleet ever did is an error, and no crash.
+// runs takes steps until there are no more, or nobody waits for the answer: a person who interrupts does not wait for
+// what is ahead. What a trace says that no fleet ever did is an error, and no crash.
 func runs(ctx context.Context, run *replay.Run, name string, feed <-chan trace.Step) (report replay.Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,7 +100,8 @@ func (t *teller) feed(ctx context.Context, source trace.Source, feeds []chan tra
 			select {
 			case feed <- step:
 			case <-ctx.Done():
-				return fmt.Errorf("interrupted at %s of the trace: %w", step.At.Format(time.RFC3339), context.Cause(ctx))
+				return fmt.Errorf("interrupted at %s of the trace: %w", step.At.Format(time.RFC3339),
+					context.Cause(ctx))
 			}
 		}
 		t.tell(step.At, source.Share())

@@ -70,12 +70,14 @@ func (o *options) fromPrometheus(ctx context.Context, progress io.Writer, files 
 	now := o.now().UTC().Truncate(step)
 	say.To(progress, "asking %s about %s every %s of the last %s\n", c.Poll.Prometheus.URL,
 		say.Plural(len(in.Secrets), "cluster Secret"), config.Duration(step), config.Duration(last))
-	p := &asker{ctx: ctx, fetcher: fetcher, config: c, found: in, step: step, from: now.Add(-last), next: now.Add(-last), to: now,
+	p := &asker{ctx: ctx, fetcher: fetcher, config: c, found: in, step: step, from: now.Add(-last),
+		next: now.Add(-last), to: now,
 		replicas: w.Replicas, keeps: o.record != "", say: progress}
 	return o.resumed(p)
 }
 
-// asked is a configuration as it asks the Prometheus that a person names: the planner's credentials are for another one.
+// asked is a configuration as it asks the Prometheus that a person names: the planner's credentials are for another
+// one.
 func (o *options) asked(c config.PlannerConfig) config.PlannerConfig {
 	c.Target.Namespace = o.cluster.Namespace
 	if o.prometheus != "" {
@@ -140,7 +142,8 @@ func endOf(file *os.File, size int64, want trace.Header) (end trace.Step, err er
 	}
 	if h := lines.Header(); h.Step != want.Step || !slices.Equal(h.Metrics, want.Metrics) {
 		return end, fmt.Errorf("it has %s every %s, and %s every %s is asked for: name another file, or the same configuration and --step",
-			strings.Join(h.Metrics, ", "), config.Duration(h.Step), strings.Join(want.Metrics, ", "), config.Duration(want.Step))
+			strings.Join(h.Metrics, ", "), config.Duration(h.Step), strings.Join(want.Metrics, ", "),
+			config.Duration(want.Step))
 	}
 	for {
 		step, err := lines.Next()
@@ -166,7 +169,8 @@ func endOf(file *os.File, size int64, want trace.Header) (end trace.Step, err er
 	return end, err
 }
 
-// asker is a Prometheus as a trace: each step is what the configuration's queries answer for that time. It keeps one step.
+// asker is a Prometheus as a trace: each step is what the configuration's queries answer for that time. It keeps one
+// step.
 type asker struct {
 	ctx      context.Context
 	fetcher  poll.Fetcher

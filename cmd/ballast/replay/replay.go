@@ -99,7 +99,8 @@ func NewCommand() *cobra.Command {
 	f.StringVar(&o.last, "last", "", "replay that `long` of what the Prometheus has until now, as 7d")
 	f.StringVar(&o.step, "step", "5m", "how far apart --last asks; a value stands until the next one")
 	f.StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that --last asks (default: the configuration's)")
-	f.StringVar(&o.installed, "config-configmap", "ballast-config", "name of the ConfigMap with the installed planner's configuration")
+	f.StringVar(&o.installed, "config-configmap", "ballast-config",
+		"name of the ConfigMap with the installed planner's configuration")
 	f.StringVar(&o.record, "record", "",
 		"also write the trace to this `file`, as JSON; --last goes on where one of the same metrics and step ends")
 	f.StringArrayVar(&o.configs, "config", nil, "what to compare: a configuration `file`, NAME=FILE, or a name; may be repeated")
@@ -172,8 +173,8 @@ func (o *options) run(ctx context.Context, in io.Reader, out, progress io.Writer
 	return o.print(out, source.Header(), counted.Evidence(), reports)
 }
 
-// quicker lets the collector wait for more garbage than usual: a cycle makes much of it and keeps little. The function that
-// it returns has it as before.
+// quicker lets the collector wait for more garbage than usual: a cycle makes much of it and keeps little. The function
+// that it returns has it as before.
 func quicker() func() {
 	percent, limit := debug.SetGCPercent(1000), debug.SetMemoryLimit(1<<30)
 	return func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }
@@ -186,7 +187,8 @@ func span(flag, text string, least, most time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("--%s: %q %w", flag, text, err)
 	}
 	if v := time.Duration(d); v < least || v > most {
-		return 0, fmt.Errorf("--%s: %s is none from %s to %s", flag, text, config.Duration(least), config.Duration(most))
+		return 0, fmt.Errorf("--%s: %s is none from %s to %s", flag, text, config.Duration(least),
+			config.Duration(most))
 	}
 	return time.Duration(d), nil
 }

@@ -107,7 +107,8 @@ func (o *options) run(ctx context.Context, args []string, in io.Reader, out, not
 
 // kept reads the plans that are kept, newest first.
 func (o *options) kept(ctx context.Context, m *steer.PlanMap) ([]keptPlan, error) {
-	h, problems, err := store.New(store.Options{Client: m, Reader: m, Namespace: m.Key.Namespace, Plan: m.Key.Name, History: o.history}).ReadHistory(ctx)
+	h, problems, err := store.New(store.Options{Client: m, Reader: m, Namespace: m.Key.Namespace, Plan: m.Key.Name,
+		History: o.history}).ReadHistory(ctx)
 	if err != nil {
 		if apierrors.IsForbidden(err) {
 			err = fmt.Errorf("%w\nthis needs get on that ConfigMap", err)
@@ -116,7 +117,8 @@ func (o *options) kept(ctx context.Context, m *steer.PlanMap) ([]keptPlan, error
 	}
 	var list []keptPlan
 	for _, r := range h.Plans {
-		k := keptPlan{Revision: r.Revision, DecidedAt: r.Meta.DecidedAt, DecidedBy: say.OneLine(r.Meta.DecidedBy), Reason: say.OneLine(r.Meta.Reason)}
+		k := keptPlan{Revision: r.Revision, DecidedAt: r.Meta.DecidedAt, DecidedBy: say.OneLine(r.Meta.DecidedBy),
+			Reason: say.OneLine(r.Meta.Reason)}
 		p, err := codec.Decode(r.Text)
 		switch {
 		case err != nil:

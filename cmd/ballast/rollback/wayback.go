@@ -146,7 +146,8 @@ func (d difference) writeWay(w io.Writer) error {
 		if s.Replica == size.All {
 			who = "every replica"
 		}
-		say.To(w, "  - size of %s: %s instead of %s, as far as change.up and change.down let it\n", who, say.Size(s.Then), say.Size(s.Now))
+		say.To(w, "  - size of %s: %s instead of %s, as far as change.up and change.down let it\n", who,
+			say.Size(s.Then), say.Size(s.Now))
 	}
 	say.To(w, "\nThen, by the loads of the last decision:\n")
 	if err := say.Bars(w, d.Then); err != nil {
@@ -211,7 +212,8 @@ func (l keptList) WriteTable(w io.Writer) error {
 		case k.Problem != "":
 			reason, replicas = "cannot be read: "+k.Problem, "-"
 		}
-		say.To(t, "%d\t%s\t%s\t%s\t%s\t%s\n", k.Revision, age(l.now, k.DecidedAt), say.OrDash(k.DecidedBy), replicas, moves, reason)
+		say.To(t, "%d\t%s\t%s\t%s\t%s\t%s\n", k.Revision, age(l.now, k.DecidedAt), say.OrDash(k.DecidedBy), replicas,
+			moves, reason)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -247,7 +249,8 @@ func (c cancelled) WriteTable(w io.Writer) error {
 		say.To(w, "No rollback was asked for; nothing was changed.\n")
 		return nil
 	}
-	say.To(w, "Going back to revision %s is no longer asked for. What moved so far stays; revision %d is in force.\n", c.Was, c.Revision)
+	say.To(w, "Going back to revision %s is no longer asked for. What moved so far stays; revision %d is in force.\n",
+		c.Was, c.Revision)
 	if c.Rollout != nil {
 		say.To(w, "Rollout    %s\n", say.Rollout(c.Rollout))
 	}

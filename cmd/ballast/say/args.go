@@ -17,7 +17,8 @@ func arguments(what string, least int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1:
-			return fmt.Errorf("%s takes %s, and there are %d: %q%s", cmd.CommandPath(), what, len(args), args, asIn(cmd))
+			return fmt.Errorf("%s takes %s, and there are %d: %q%s", cmd.CommandPath(), what, len(args), args,
+				asIn(cmd))
 		case len(args) < least:
 			return fmt.Errorf("%s needs %s%s", cmd.CommandPath(), what, asIn(cmd))
 		}

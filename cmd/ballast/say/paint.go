@@ -13,7 +13,8 @@ const (
 	plain                    = "\x1b[0m"
 )
 
-// paints are the words that a line may begin with, by what they ask of people. What follows a word tells it from a longer one.
+// paints are the words that a line may begin with, by what they ask of people. What follows a word tells it from a
+// longer one.
 func paints() []paint {
 	return []paint{
 		{"Fault ", red}, {"Warning ", yellow}, {"Unknown ", yellow}, {"OK ", green}, // doctor

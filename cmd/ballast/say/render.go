@@ -61,7 +61,8 @@ func Bars(w io.Writer, replicas []plan.Replica) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range replicas {
-		To(t, "  %d\t%s\t%s\t%s\n", r.ID, Bar(r.TotalLoad, most), r.TotalLoadDisplay, Plural(len(r.LoadIndexes), "cluster"))
+		To(t, "  %d\t%s\t%s\t%s\n", r.ID, Bar(r.TotalLoad, most), r.TotalLoadDisplay,
+			Plural(len(r.LoadIndexes), "cluster"))
 	}
 	return t.Flush()
 }

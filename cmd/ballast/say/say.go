@@ -159,8 +159,8 @@ func Gate(cmd *cobra.Command, _ []string) {
 	cmd.Root().SetErr(Clean(cmd.Root().ErrOrStderr()))
 }
 
-// Flush writes what the gate of a command still keeps, once it has ended: a last line without its end may be the beginning of a word
-// that is painted, or of a character.
+// Flush writes what the gate of a command still keeps, once it has ended: a last line without its end may be the
+// beginning of a word that is painted, or of a character.
 func Flush(cmd *cobra.Command) {
 	for _, w := range []io.Writer{cmd.Root().OutOrStdout(), cmd.Root().ErrOrStderr()} {
 		if c, gated := w.(*cleanWriter); gated {

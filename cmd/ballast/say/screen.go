@@ -46,8 +46,8 @@ func (s *Screen) Show(view []byte) error {
 	return nil
 }
 
-// crop keeps the first lines of a view that a terminal has room for, and says how many more there are. A line that is wider than
-// the terminal takes several of its rows; the last row is the cursor's.
+// crop keeps the first lines of a view that a terminal has room for, and says how many more there are. A line that is
+// wider than the terminal takes several of its rows; the last row is the cursor's.
 func crop(view []byte, width, height int) []byte {
 	lines := bytes.SplitAfter(bytes.TrimSuffix(view, []byte("\n")), []byte("\n"))
 	rows, fits := 0, 0

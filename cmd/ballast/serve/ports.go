@@ -35,18 +35,19 @@ const (
 // the webhook's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
 const gcPercent = 40
 
-// MemoryVariable is the environment's variable with the container's memory limit in bytes, as the shipped Deployments have it
-// from the downward API.
+// MemoryVariable is the environment's variable with the container's memory limit in bytes, as the shipped Deployments
+// have it from the downward API.
 const MemoryVariable = "MEMORY_LIMIT"
 
-// Memory is what a long-running command may use of its container's memory: the collector works for every MiB from Limit on, for
-// the rest is the program's own file and what is outside the heap.
+// Memory is what a long-running command may use of its container's memory: the collector works for every MiB from Limit
+// on, for the rest is the program's own file and what is outside the heap.
 type Memory struct {
 	Limit     int64 // bytes, where the container has what it is shipped with
 	Container int64 // bytes that it is shipped with
 }
 
-// Bound sets the collector's bounds, where the environment does not. In a container of another size the limit is in proportion.
+// Bound sets the collector's bounds, where the environment does not. In a container of another size the limit is in
+// proportion.
 func (m Memory) Bound() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -32,7 +32,8 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 	}
 	if d := c.Index.Dimensions; defaults && d != nil && d.Memory != nil {
 		ids := slices.Collect(maps.Keys(poll.DefaultWeights()))
-		errs = append(errs, validation.UnknownMetrics(d.Memory.Weights, ids, field.NewPath("index", "dimensions", "memory", "weights"))...)
+		errs = append(errs, validation.UnknownMetrics(d.Memory.Weights, ids,
+			field.NewPath("index", "dimensions", "memory", "weights"))...)
 	}
 	return append(errs, checkInputs(c)...)
 }
@@ -58,7 +59,8 @@ func checkInputs(c config.PlannerConfig) field.ErrorList {
 			switch own := slices.Contains(metrics, rule.Input); {
 			case rule.Input == "":
 			case own && slices.Contains(config.KnownInputs(nil), rule.Input):
-				errs = append(errs, field.Invalid(at, rule.Input, "is a metric of yours and an input of ballast's: give the metric another id"))
+				errs = append(errs, field.Invalid(at, rule.Input,
+					"is a metric of yours and an input of ballast's: give the metric another id"))
 			case !slices.Contains(known, rule.Input):
 				errs = append(errs, field.Invalid(at, rule.Input, "is no input: there are "+strings.Join(known, ", ")))
 			}
@@ -79,12 +81,14 @@ func checkQueries(m config.Metric, p *field.Path) field.ErrorList {
 		}
 	}
 	fleet := func(query string) (string, error) {
-		return promql.RenderFleet(query, promql.FleetVars{Pod: "pod", Pods: promql.PodsMatcher("pod", plan.Target{Kind: plan.StatefulSet, Name: "a"})})
+		return promql.RenderFleet(query, promql.FleetVars{Pod: "pod",
+			Pods: promql.PodsMatcher("pod", plan.Target{Kind: plan.StatefulSet, Name: "a"})})
 	}
 	judge("query", m.Query, fleet)
 	judge("ageQuery", m.AgeQuery, fleet)
 	judge("queryPerCluster", m.QueryPerCluster, func(query string) (string, error) {
-		return promql.Render(query, plan.Shard{UID: "1", ID: "in-cluster", Namespace: "argocd", Name: "in-cluster", Server: plan.InClusterServer})
+		return promql.Render(query, plan.Shard{UID: "1", ID: "in-cluster", Namespace: "argocd", Name: "in-cluster",
+			Server: plan.InClusterServer})
 	})
 	return errs
 }
@@ -95,12 +99,14 @@ func checkDefaultWeights(weights map[string]config.Decimal) field.ErrorList {
 	known := slices.Sorted(maps.Keys(defaults))
 	for _, id := range known {
 		if _, ok := weights[id]; !ok {
-			errs = append(errs, field.Required(at.Key(id), "the default metric has no weight: give it one, 0 to leave it out of the load"))
+			errs = append(errs, field.Required(at.Key(id),
+				"the default metric has no weight: give it one, 0 to leave it out of the load"))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(weights)) {
 		if _, ok := defaults[id]; !ok {
-			errs = append(errs, field.Invalid(at.Key(id), field.OmitValueType{}, "is none of the default metrics "+strings.Join(known, ", ")))
+			errs = append(errs, field.Invalid(at.Key(id), field.OmitValueType{},
+				"is none of the default metrics "+strings.Join(known, ", ")))
 		}
 	}
 	return errs

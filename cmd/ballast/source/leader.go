@@ -28,7 +28,8 @@ import (
 
 // keptBy is what the leader keeps, as a person reads it: without the key that says what of it is its own.
 func keptBy(c client.Client, cfg config.PlannerConfig) *store.Store {
-	return store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace, Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History})
+	return store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace, Plan: cfg.Plan.ConfigMap,
+		History: cfg.Plan.History})
 }
 
 // remembered is the history, and what the next leader would take of it into its memory.
@@ -41,8 +42,8 @@ func remembered(ctx context.Context, kept *store.Store, in *input.Inputs, progre
 	return history
 }
 
-// readHistory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes old; nothing
-// where no leader ever saved anything. And the plans that a person may go back to.
+// readHistory is what the next leader would begin with: votes, last good values, hold-offs and all, up to five minutes
+// old; nothing where no leader ever saved anything. And the plans that a person may go back to.
 func readHistory(ctx context.Context, kept *store.Store) (memory.Memory, store.History, error) {
 	h, _, err := kept.ReadHistory(ctx)
 	if err != nil {
@@ -52,7 +53,8 @@ func readHistory(ctx context.Context, kept *store.Store) (memory.Memory, store.H
 	return known, h, errors.Join(problems...)
 }
 
-// takeIn takes over what the plan ConfigMap says, judged by the history as the leader judges it. The planner is who wrote the plan.
+// takeIn takes over what the plan ConfigMap says, judged by the history as the leader judges it. The planner is who
+// wrote the plan.
 func takeIn(in *input.Inputs, snapshot store.Snapshot, history store.History) {
 	archive.TakeIn(in, snapshot, history.LastPlan(), history.Plans)
 	switch {
@@ -63,8 +65,8 @@ func takeIn(in *input.Inputs, snapshot store.Snapshot, history store.History) {
 	}
 }
 
-// probedBy is whether the webhooks hold the plan, as the leader says that it found them last; nil where it does not say, or has said
-// nothing for long.
+// probedBy is whether the webhooks hold the plan, as the leader says that it found them last; nil where it does not
+// say, or has said nothing for long.
 func probedBy(ctx context.Context, kept *store.Store, now time.Time, progress io.Writer) (*bool, []string) {
 	said, err := kept.ReadStatus(ctx)
 	if err != nil {
@@ -99,8 +101,8 @@ func probedBy(ctx context.Context, kept *store.Store, now time.Time, progress io
 	return nil, nil
 }
 
-// fromPlanner is what a planner that runs with poll.pods made of its looks at the pods. A command that looks once has no
-// rates, nor is it likely to reach the pods at all.
+// fromPlanner is what a planner that runs with poll.pods made of its looks at the pods. A command that looks once has
+// no rates, nor is it likely to reach the pods at all.
 func fromPlanner(ctx context.Context, c client.Client, cfg config.PlannerConfig, in input.Inputs, progress io.Writer) ([]poll.Fetched, error) {
 	h, _, err := keptBy(c, cfg).ReadHistory(ctx)
 	if err != nil {
@@ -109,12 +111,14 @@ func fromPlanner(ctx context.Context, c client.Client, cfg config.PlannerConfig,
 	part, kept := h.Parts[pods.HistoryPart]
 	if !kept {
 		return nil, fmt.Errorf("poll.pods: there is no Prometheus to ask, and ConfigMap %q in %q has nothing yet that a planner saw of the pods: "+
-			"let it run for a quarter of an hour, name a Prometheus by --prometheus, or run saved inputs by --inputs", cfg.Plan.History, cfg.Target.Namespace)
+			"let it run for a quarter of an hour, name a Prometheus by --prometheus, or run saved inputs by --inputs",
+			cfg.Plan.History, cfg.Target.Namespace)
 	}
 	fleet := discover.All(in.Discovered, in.Now)
 	fetched, last, err := pods.OfSaved(part, fleet)
 	if err != nil {
-		return nil, fmt.Errorf("reading what the planner saw of the pods, in ConfigMap %q in %q: %w", cfg.Plan.History, cfg.Target.Namespace, err)
+		return nil, fmt.Errorf("reading what the planner saw of the pods, in ConfigMap %q in %q: %w", cfg.Plan.History,
+			cfg.Target.Namespace, err)
 	}
 	say.To(progress, "by what the planner saw of the pods until %s\n", last.UTC().Format(time.RFC3339))
 	return fetched, nil
@@ -127,8 +131,8 @@ func (unasked) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("pods are not asked from here")
 }
 
-// lookAtPods is what the application-controllers' pods are, and by Prometheus what each owns, as a leader would see it. Whoever may not
-// list pods plans without, as before there is a leader.
+// lookAtPods is what the application-controllers' pods are, and by Prometheus what each owns, as a leader would see it.
+// Whoever may not list pods plans without, as before there is a leader.
 func lookAtPods(ctx context.Context, c client.Client, prometheus poll.Fetcher, in input.Inputs, progress io.Writer) input.Observed {
 	fleet := discover.All(in.Discovered, in.Now)
 	looks := gather.Observer{Reader: c, Clock: clock.RealClock{},

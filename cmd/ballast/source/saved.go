@@ -33,7 +33,8 @@ func readInputs(file string) (in input.Inputs, err error) {
 		return in, fmt.Errorf("--inputs: %w", err)
 	}
 	if len(data) > mostInputs {
-		return in, fmt.Errorf("--inputs: %s has more than %d bytes, which is more than a cycle's inputs have", file, int64(mostInputs))
+		return in, fmt.Errorf("--inputs: %s has more than %d bytes, which is more than a cycle's inputs have", file,
+			int64(mostInputs))
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return in, fmt.Errorf("--inputs: %s is no file that ballast plan --save-inputs wrote: %w", file, err)

@@ -52,7 +52,8 @@ func (s *Source) RegisterLive(cmd *cobra.Command) {
 	s.cluster.Register(cmd)
 	cmd.Flags().StringVar(&s.prometheus, "prometheus", "",
 		"URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
-	cmd.Flags().StringVar(&s.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
+	cmd.Flags().StringVar(&s.config, "config", "",
+		"configuration file (default: the installed planner's, else every setting's default)")
 	cmd.Flags().StringVar(&s.installed, "config-configmap", "ballast-config",
 		"name of the ConfigMap with the installed planner's configuration")
 }
@@ -116,8 +117,8 @@ func (s *Source) Observe(ctx context.Context, c client.Client, cfg config.Planne
 // REST is a person's way to the API server as a configuration, by the flags.
 func (s *Source) REST() (*rest.Config, error) { return s.cluster.REST() }
 
-// Prepare is the configuration, by which the planner goes too, and the fleet and the workload as they stand, without what is
-// measured of them.
+// Prepare is the configuration, by which the planner goes too, and the fleet and the workload as they stand, without
+// what is measured of them.
 func (s *Source) Prepare(ctx context.Context, cmd *cobra.Command, c client.Client, progress io.Writer) (input.Inputs, error) {
 	cfg, err := s.loadConfig(ctx, c, progress, cmd.Flags().Changed("namespace"))
 	if err != nil {
@@ -250,7 +251,8 @@ func ask(ctx context.Context, c client.Client, in *input.Inputs, progress io.Wri
 	if err != nil {
 		return err
 	}
-	say.To(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, say.Plural(len(in.Discovered.Secrets), "cluster Secret"))
+	say.To(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL,
+		say.Plural(len(in.Discovered.Secrets), "cluster Secret"))
 	in.Fetched, in.Owners = gather.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
 	if cmp.Or(in.InForce, in.Last) != nil { // a leader looks at them, too
 		in.Observed = lookAtPods(ctx, c, prometheus, *in, progress)
@@ -258,8 +260,8 @@ func ask(ctx context.Context, c client.Client, in *input.Inputs, progress io.Wri
 	return nil
 }
 
-// Installed is the configuration by which the installed planner goes, of the ConfigMap of that name, and the default one
-// where none is installed.
+// Installed is the configuration by which the installed planner goes, of the ConfigMap of that name, and the default
+// one where none is installed.
 func Installed(ctx context.Context, c client.Client, namespace, name string, progress io.Writer) (config.PlannerConfig, error) {
 	s := &Source{installed: name}
 	s.cluster.Namespace = namespace

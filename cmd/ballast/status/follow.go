@@ -31,7 +31,8 @@ type follower struct {
 	told   string             // what of them was said
 }
 
-// follow looks until it is told to end. The first look has to succeed: rights or names that are wrong do not mend themselves.
+// follow looks until it is told to end. The first look has to succeed: rights or names that are wrong do not mend
+// themselves.
 func (f *follower) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		s, err := f.look(ctx)

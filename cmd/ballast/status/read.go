@@ -119,12 +119,14 @@ func (s *observation) readLease(ctx context.Context, c client.Reader) {
 // readLeaders reads what the leader says, and which clusters it knows.
 func (s *observation) readLeaders(ctx context.Context, c client.Client) {
 	name := s.config.Plan.History
-	kept := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace, Plan: s.config.Plan.ConfigMap, History: name})
+	kept := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace,
+		Plan: s.config.Plan.ConfigMap, History: name})
 	var err error
 	s.said, err = kept.ReadStatus(ctx)
 	s.note("configmap "+status.Name(s.config.Plan.ConfigMap), err)
 	if s.said == nil && err == nil {
-		s.unread = append(s.unread, fmt.Sprintf("no leader has said yet how things are (ConfigMap %q)", status.Name(s.config.Plan.ConfigMap)))
+		s.unread = append(s.unread, fmt.Sprintf("no leader has said yet how things are (ConfigMap %q)",
+			status.Name(s.config.Plan.ConfigMap)))
 	}
 	h, problems, err := kept.ReadHistory(ctx)
 	s.note("configmap "+name, err)

@@ -78,7 +78,8 @@ plans for the workload. In JSON these stand under "needs". A freeze, a rollout w
 		"name of the ConfigMap with the planner's configuration, which says which Secrets are clusters")
 	cmd.Flags().StringVarP(&o.output, "output", "o", say.AsTable, "table, json or yaml")
 	cmd.Flags().BoolVar(&o.web, "web", false, "serve the page of the fleet instead, until interrupted")
-	cmd.Flags().StringVar(&o.address, "web-address", "127.0.0.1:0", "`address` of that page, plain HTTP; port 0 is any that is free")
+	cmd.Flags().StringVar(&o.address, "web-address", "127.0.0.1:0",
+		"`address` of that page, plain HTTP; port 0 is any that is free")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "look again and again, until interrupted")
 	cmd.Flags().DurationVar(&o.interval, "interval", 5*time.Second, "how long to wait between two looks of --watch")
 	cmd.MarkFlagsMutuallyExclusive("web", "output")

@@ -17,8 +17,10 @@ import (
 
 // overview makes what is shown of what was seen.
 func (v *observation) overview() overview.Overview {
-	s := overview.Overview{Plan: v.state.Plan, Now: v.now, Workload: v.workload, Reason: v.state.Annotations[plan.AnnotationReason],
-		DecidedAt: v.state.Annotations[plan.AnnotationDecidedAt], DecidedBy: v.state.Annotations[plan.AnnotationDecidedBy],
+	s := overview.Overview{Plan: v.state.Plan, Now: v.now, Workload: v.workload,
+		Reason:      v.state.Annotations[plan.AnnotationReason],
+		DecidedAt:   v.state.Annotations[plan.AnnotationDecidedAt],
+		DecidedBy:   v.state.Annotations[plan.AnnotationDecidedBy],
 		PinProblems: v.state.PinProblems, Conflicts: v.neighbours, Unseen: v.unseen, Unread: v.unread}
 	if v.state.PlanErr != nil {
 		s.PlanError = v.state.PlanErr.Error()
@@ -55,7 +57,8 @@ func (v *observation) leads(s *overview.Overview) {
 	if v.state.Plan == nil {
 		return
 	}
-	self := conflicts.Owner{Plan: v.config.Target.Namespace + "/" + v.config.Plan.ConfigMap, PlannerUser: v.state.Plan.PlannerUser}
+	self := conflicts.Owner{Plan: v.config.Target.Namespace + "/" + v.config.Plan.ConfigMap,
+		PlannerUser: v.state.Plan.PlannerUser}
 	if owner, foreign := conflicts.Judge(conflicts.Bounded(v.lease, v.now), self, conflicts.DefaultGrace, v.now); foreign {
 		s.Owner = &owner
 	}
@@ -64,17 +67,21 @@ func (v *observation) leads(s *overview.Overview) {
 // readAnnotations reads what people said by annotations, and what ballast says of itself.
 func (v *observation) readAnnotations(s *overview.Overview) {
 	doc, notes := v.state.Document, v.state.Annotations
-	s.Paused, s.BreakGlass, s.Tripped, s.RollbackTo = doc.Paused, doc.BreakGlass, say.OneLine(doc.Tripped), say.OneLine(doc.Rollback)
+	s.Paused, s.BreakGlass, s.Tripped, s.RollbackTo = doc.Paused, doc.BreakGlass, say.OneLine(doc.Tripped),
+		say.OneLine(doc.Rollback)
 	if doc.Paused {
-		s.PausedBy, s.PausedWhy = say.OneLine(notes[plan.AnnotationPausedBy]), say.OneLine(notes[plan.AnnotationPausedReason])
+		s.PausedBy, s.PausedWhy = say.OneLine(notes[plan.AnnotationPausedBy]),
+			say.OneLine(notes[plan.AnnotationPausedReason])
 	}
 	cordons, err := people.ParseCordons(doc.Cordon)
 	if err != nil {
-		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon,
+			Kind: "CordonRefused", Message: err.Error()})
 	}
 	for _, c := range cordons {
 		if c.Until.After(v.now) {
-			s.Cordons = append(s.Cordons, steer.Cordoned{Replica: c.Replica, Until: c.Until, Clusters: len(s.CarriedBy(c.Replica).LoadIndexes)})
+			s.Cordons = append(s.Cordons, steer.Cordoned{Replica: c.Replica, Until: c.Until,
+				Clusters: len(s.CarriedBy(c.Replica).LoadIndexes)})
 		}
 	}
 }
@@ -86,8 +93,10 @@ func (v *observation) showPods(s *overview.Overview) {
 	s.SeesPods = true
 	for _, p := range v.pods.Pods {
 		r := s.CarriedBy(p.Replica)
-		shown := overview.PodStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating, Claimed: p.Claimed, Restarts: p.Restarts,
-			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay}
+		shown := overview.PodStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating,
+			Claimed: p.Claimed, Restarts: p.Restarts,
+			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit,
+			Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay}
 		if p.Size != nil {
 			shown.Asked, shown.Has = p.Size.Asks.Controller, p.Size.Has
 			shown.Resize, shown.Words = p.Size.Resize, p.Size.Message
@@ -95,13 +104,15 @@ func (v *observation) showPods(s *overview.Overview) {
 		s.Pods = append(s.Pods, shown)
 	}
 	for _, unseen := range v.pods.Problems {
-		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: unseen})
+		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen",
+			Message: unseen})
 	}
 	if !v.pods.Dynamic {
 		return
 	}
 	slots := v.pods.Slots(v.workload.Replicas, v.now)
-	s.Slots = &overview.SlotsStatus{Healthy: podlist.Healthy(slots), Of: v.workload.Replicas, Slots: []overview.SlotStatus{}}
+	s.Slots = &overview.SlotsStatus{Healthy: podlist.Healthy(slots), Of: v.workload.Replicas,
+		Slots: []overview.SlotStatus{}}
 	s.Slots.Unhealthy = s.Slots.Healthy < s.Slots.Of
 	for _, slot := range slots {
 		shown := overview.SlotStatus{Shard: slot.Shard, State: string(slot.State), Controller: slot.Controller,
@@ -116,8 +127,9 @@ func (v *observation) showPods(s *overview.Overview) {
 // inputs are what is known of a cycle's outside the leader.
 func (v *observation) inputs() input.Inputs {
 	doc := v.state.Document
-	in := input.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
-		Tripped: doc.Tripped, Cordon: doc.Cordon,
+	in := input.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused,
+		BreakGlass: doc.BreakGlass,
+		Tripped:    doc.Tripped, Cordon: doc.Cordon,
 		Discovered: v.input, Workload: v.workload, Memory: memory.Memory{Known: v.known}}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 	if v.said != nil && !v.said.Old(v.now) {

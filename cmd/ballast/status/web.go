@@ -40,7 +40,8 @@ func (o *options) serveFleet(ctx context.Context, c client.Client, out io.Writer
 		_ = listener.Close()
 		return err
 	}
-	server := serve.PlainServer(web.Handler(web.Options{Look: source.Look, Clock: clock.RealClock{}, Keep: webKeep, Loopback: loopback}))
+	server := serve.PlainServer(web.Handler(web.Options{Look: source.Look, Clock: clock.RealClock{}, Keep: webKeep,
+		Loopback: loopback}))
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	say.To(out, "The page of the fleet is at http://%s until this command is interrupted.\n", listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

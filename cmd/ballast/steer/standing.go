@@ -45,7 +45,8 @@ func Carried(p plan.Plan, replicas int, of func(name string) int) []plan.Replica
 			continue
 		}
 		load := plan.LoadOf(p.Clusters[name].Load)
-		list[at].LoadIndexes = append(list[at].LoadIndexes, plan.LoadIndex{Shard: plan.Shard{ID: name}, Value: load, DisplayValue: load.Display()})
+		list[at].LoadIndexes = append(list[at].LoadIndexes,
+			plan.LoadIndex{Shard: plan.Shard{ID: name}, Value: load, DisplayValue: load.Display()})
 		list[at].TotalLoad = list[at].TotalLoad.Plus(load)
 	}
 	for i := range list {
@@ -72,7 +73,8 @@ type Standing struct {
 
 // Inputs are what the planner's own judgement takes to say what will be.
 func (s Standing) Inputs(doc configmap.Document, now time.Time) input.Inputs {
-	in := input.Inputs{Now: now, Config: s.config, InForce: doc.Plan, Pins: s.Pins, BreakGlass: doc.BreakGlass, Cordon: doc.Cordon, Workload: s.workload}
+	in := input.Inputs{Now: now, Config: s.config, InForce: doc.Plan, Pins: s.Pins, BreakGlass: doc.BreakGlass,
+		Cordon: doc.Cordon, Workload: s.workload}
 	if in.Pins == nil {
 		in.Pins = doc.Pins
 	}
@@ -139,7 +141,8 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc configmap.Document, notes
 	if apierrors.IsForbidden(err) {
 		say.To(notes, "note: without the right to list Secrets and read Argo CD's settings, clusters whose Secret is immutable, unmanaged or not selected "+
 			"are not known, and counted as any other\n")
-		return Standing{Pins: doc.Pins, config: config.Default(), Unseen: "the cluster Secrets and Argo CD's settings: list on secrets and get on configmaps is needed"}, all, nil
+		return Standing{Pins: doc.Pins, config: config.Default(),
+			Unseen: "the cluster Secrets and Argo CD's settings: list on secrets and get on configmaps is needed"}, all, nil
 	}
 	if err != nil {
 		return Standing{}, all, err
@@ -162,14 +165,16 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc configmap.Document, notes
 	kept := store.New(store.Options{Client: m.Client, Reader: m.Client, Namespace: m.Key.Namespace, Plan: m.Key.Name})
 	said, err := kept.ReadStatus(ctx)
 	if err != nil {
-		say.To(notes, "note: which replicas are unwell is not known, and any may receive clusters: %s\n", say.OneLine(err.Error()))
+		say.To(notes, "note: which replicas are unwell is not known, and any may receive clusters: %s\n",
+			say.OneLine(err.Error()))
 	}
 	pins, fixed := standing.Pins(doc.Pins, standing.Fleet(input.Inputs{Discovered: ours}).Clusters), fixedOf(all, ours)
-	return Standing{Pins: pins, Fixed: fixed, Said: said, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
+	return Standing{Pins: pins, Fixed: fixed, Said: said, Secrets: withOthers(ours, all, doc.Plan), config: settings},
+		all, nil
 }
 
-// withOthers adds what has a row all the same: Secrets that are not selected, as ones that nobody may write, and Secrets
-// that are gone, which may come back until their rows are forgotten.
+// withOthers adds what has a row all the same: Secrets that are not selected, as ones that nobody may write, and
+// Secrets that are gone, which may come back until their rows are forgotten.
 func withOthers(ours, all discover.Input, p *plan.Plan) *discover.Input {
 	if p == nil {
 		return &ours
@@ -229,7 +234,8 @@ func (m *PlanMap) settings(ctx context.Context, notes io.Writer) (config.Planner
 	}
 	c, err := configfile.Parse([]byte(cm.Data["config.yaml"]))
 	if err != nil {
-		say.To(notes, "note: ConfigMap %q is not read, and every cluster Secret is counted as ballast's: %s\n", m.config, say.OneLine(err.Error()))
+		say.To(notes, "note: ConfigMap %q is not read, and every cluster Secret is counted as ballast's: %s\n",
+			m.config, say.OneLine(err.Error()))
 		return otherwise, nil
 	}
 	return c, nil
@@ -271,7 +277,8 @@ func (b Beside) Notes(replica int) []failover.Note {
 	var notes []failover.Note
 	add := func(names []string, format string) {
 		for _, name := range names {
-			notes = append(notes, failover.Note{Kind: failover.FixedStays, Cluster: name, Replica: replica, Message: fmt.Sprintf(format, name, replica)})
+			notes = append(notes, failover.Note{Kind: failover.FixedStays, Cluster: name, Replica: replica,
+				Message: fmt.Sprintf(format, name, replica)})
 		}
 	}
 	add(b.Fixed, "cluster %q stays on replica %d, for its Secret is immutable, unmanaged or not of discover.selector")

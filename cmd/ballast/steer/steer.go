@@ -1,4 +1,5 @@
-// Package steer is what the commands share that steer the planner: the plan ConfigMap as it stands, and annotations on it.
+// Package steer is what the commands share that steer the planner: the plan ConfigMap as it stands, and annotations on
+// it.
 package steer
 
 import (
@@ -29,7 +30,8 @@ import (
 func (s State) Cordons(now time.Time) ([]people.Cordon, error) {
 	cordons, err := people.ParseCordons(s.Cordon)
 	if err != nil {
-		return nil, fmt.Errorf("annotation %s of the plan ConfigMap: %w\nmend it there, or take the annotation away", plan.AnnotationCordon, err)
+		return nil, fmt.Errorf("annotation %s of the plan ConfigMap: %w\nmend it there, or take the annotation away",
+			plan.AnnotationCordon, err)
 	}
 	return slices.DeleteFunc(cordons, func(c people.Cordon) bool { return !c.Until.After(now) }), nil
 }
@@ -50,15 +52,18 @@ func (m *PlanMap) User(ctx context.Context) string {
 	return review.Status.UserInfo.Username
 }
 
-// FrozenByUninstall is the reason of the freeze by which `ballast uninstall` has a rollout end; it takes that freeze away again.
+// FrozenByUninstall is the reason of the freeze by which `ballast uninstall` has a rollout end; it takes that freeze
+// away again.
 const FrozenByUninstall = "ballast uninstall"
 
-// FrozenBy says who froze it and why, as far as that is written, and beside what where it stopped itself; empty where nobody did.
+// FrozenBy says who froze it and why, as far as that is written, and beside what where it stopped itself; empty where
+// nobody did.
 func (s State) FrozenBy() string {
 	if !s.Paused {
 		return ""
 	}
-	who, why := cmp.Or(say.OneLine(s.Annotations[plan.AnnotationPausedBy]), "somebody"), say.OneLine(s.Annotations[plan.AnnotationPausedReason])
+	who, why := cmp.Or(say.OneLine(s.Annotations[plan.AnnotationPausedBy]), "somebody"),
+		say.OneLine(s.Annotations[plan.AnnotationPausedReason])
 	did := " froze it"
 	if s.Tripped != "" {
 		did += " beside"
@@ -105,7 +110,8 @@ func (o *Options) Open() (*PlanMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &PlanMap{Client: c, Key: client.ObjectKey{Namespace: o.Cluster.Namespace, Name: o.Plan}, config: o.Config}, nil
+	return &PlanMap{Client: c, Key: client.ObjectKey{Namespace: o.Cluster.Namespace, Name: o.Plan}, config: o.Config},
+		nil
 }
 
 // PlanMap is the plan ConfigMap and the way to it.
@@ -128,7 +134,8 @@ type State struct {
 func (s State) NeedPlan() (*plan.Plan, error) {
 	switch {
 	case s.PlanErr != nil:
-		return nil, fmt.Errorf("the plan cannot be read: %w; the planner mends it within a cycle, see `ballast status`", s.PlanErr)
+		return nil, fmt.Errorf("the plan cannot be read: %w; the planner mends it within a cycle, see `ballast status`",
+			s.PlanErr)
 	case s.Plan == nil:
 		return nil, fmt.Errorf("there is no plan yet: the planner makes the first one when it leads, see `ballast status`")
 	}
@@ -148,14 +155,16 @@ func (s State) NeedEnforce() (*plan.Plan, error) {
 // planner from what people ask for.
 func (s State) Waits() string {
 	if s.BreakGlass {
-		return fmt.Sprintf("enforcement is off (annotation %s), and the planner moves nothing until that is removed", plan.AnnotationEnforcement)
+		return fmt.Sprintf("enforcement is off (annotation %s), and the planner moves nothing until that is removed",
+			plan.AnnotationEnforcement)
 	}
 	return ""
 }
 
 // StateOf reads the plan ConfigMap.
 func StateOf(cm *corev1.ConfigMap) State {
-	return State{Document: configmap.Parse(cm.Data, cm.Annotations), Annotations: cm.Annotations, uid: cm.UID, Version: cm.ResourceVersion,
+	return State{Document: configmap.Parse(cm.Data, cm.Annotations), Annotations: cm.Annotations, uid: cm.UID,
+		Version:  cm.ResourceVersion,
 		managers: patchable.FewManagers(cm.ManagedFields)}
 }
 
@@ -217,7 +226,8 @@ func (e Edits) differ(annotations map[string]string) bool {
 }
 
 func (m *PlanMap) patch(ctx context.Context, base State, change Edits) (State, error) {
-	meta := patchable.Meta{UID: base.uid, ResourceVersion: base.Version, Annotations: change, ManagedFields: base.managers}
+	meta := patchable.Meta{UID: base.uid, ResourceVersion: base.Version, Annotations: change,
+		ManagedFields: base.managers}
 	body, err := meta.MergePatch()
 	if err != nil {
 		return base, fmt.Errorf("encoding the annotations: %w", err)

@@ -22,12 +22,12 @@ import (
 	"ballast/planner/plan/people"
 )
 
-// leads is for how long after its Lease was seen to be renewed last a planner is believed to be there: a rolling update of it
-// takes less.
+// leads is for how long after its Lease was seen to be renewed last a planner is believed to be there: a rolling update
+// of it takes less.
 const leads = time.Minute
 
-// heartbeat is a Lease as it was read last. Its times are of the leader's clock, and this machine's may be another: only that it
-// changes shows that somebody leads.
+// heartbeat is a Lease as it was read last. Its times are of the leader's clock, and this machine's may be another:
+// only that it changes shows that somebody leads.
 type heartbeat struct {
 	renewed metav1.MicroTime
 	seen    time.Time // when it was first read so
@@ -67,8 +67,8 @@ func (o *options) underWay(ctx context.Context, c client.Client, doc configmap.D
 	return o.heartbeat.beats(&lease, o.now()), nil
 }
 
-// settled is the workload once the rollout under way has ended, and nothing begins after it. Where that fails, what goes on goes
-// on as before.
+// settled is the workload once the rollout under way has ended, and nothing begins after it. Where that fails, what
+// goes on goes on as before.
 func (o *options) settled(ctx context.Context, c client.Client, workload string) (plan.Target, discover.Workload, error) {
 	target, w, err := func() (target plan.Target, w discover.Workload, err error) {
 		if err = o.settle(ctx, c, workload); err != nil {
@@ -86,7 +86,8 @@ func (o *options) settled(ctx context.Context, c client.Client, workload string)
 	return target, w, o.thawed(ctx, c, err)
 }
 
-// thawed takes the freeze of uninstall back, and says where it cannot. A freeze that nobody ends keeps failovers away, too.
+// thawed takes the freeze of uninstall back, and says where it cannot. A freeze that nobody ends keeps failovers away,
+// too.
 func (o *options) thawed(ctx context.Context, c client.Client, err error) error {
 	thaw, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawWithin) // the command's own time may be over
 	defer cancel()
@@ -102,8 +103,8 @@ func (o *options) freezeStays() string {
 		"and end it with `ballast resume -n %[1]s --plan-configmap %s`", o.cluster.Namespace, o.plan)
 }
 
-// settle has the rollout under way end, and nothing begin after it: a wave comes to its end, what restarts goes on to its own,
-// and replicas that rollout.x0y stopped come back. Nobody would do so afterwards.
+// settle has the rollout under way end, and nothing begin after it: a wave comes to its end, what restarts goes on to
+// its own, and replicas that rollout.x0y stopped come back. Nobody would do so afterwards.
 func (o *options) settle(ctx context.Context, c client.Client, workload string) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()

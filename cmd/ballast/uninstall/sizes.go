@@ -13,13 +13,15 @@ import (
 // mostSizes is how many replicas are named.
 const mostSizes = 10
 
-// sizesLeft says what becomes of the sizes that a plan holds: pods stay as they are, and what a restart changes; empty: of none.
+// sizesLeft says what becomes of the sizes that a plan holds: pods stay as they are, and what a restart changes; empty:
+// of none.
 func sizesLeft(p *plan.Plan, w discover.Workload) string {
 	switch {
 	case p == nil || p.Mode == plan.Observe:
 		return ""
 	case p.Resources != nil:
-		return fmt.Sprintf("the pod template of %s %s keeps the size that ballast gave it: %s", w.Kind, w.Name, say.Size(*p.Resources))
+		return fmt.Sprintf("the pod template of %s %s keeps the size that ballast gave it: %s", w.Kind, w.Name,
+			say.Size(*p.Resources))
 	case p.Sizes == nil:
 		return ""
 	}
@@ -34,7 +36,8 @@ func sizesLeft(p *plan.Plan, w discover.Workload) string {
 			continue
 		}
 		if then := templateResources(template, size); !then.Same(size) {
-			changes = append(changes, fmt.Sprintf("%s-%d gets %s instead of %s", w.Name, replica, say.Size(then), say.Size(size)))
+			changes = append(changes, fmt.Sprintf("%s-%d gets %s instead of %s", w.Name, replica, say.Size(then),
+				say.Size(size)))
 		}
 	}
 	if len(changes) == 0 {
@@ -48,7 +51,8 @@ func sizesLeft(p *plan.Plan, w discover.Workload) string {
 	if n := len(changes) - mostSizes; n > 0 {
 		changes, more = changes[:mostSizes], fmt.Sprintf("; and %d more", n)
 	}
-	return "pods keep the sizes that they have, and one that is made anew has the pod template's: " + strings.Join(changes, "; ") + more
+	return "pods keep the sizes that they have, and one that is made anew has the pod template's: " +
+		strings.Join(changes, "; ") + more
 }
 
 // templateResources is what a template gives of the resources that a size names.

@@ -90,7 +90,8 @@ get and patch on the plan ConfigMap, patch on the history's under --keep-plan, a
 		"name of the MutatingWebhookConfiguration, where it does not have ballast's label")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan, its history and their key, for an installation to come")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long a rollout under way may take to end, and the application-controller to restart")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute,
+		"how long a rollout under way may take to end, and the application-controller to restart")
 	return cmd
 }
 
@@ -120,7 +121,8 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// agreed is what target answers once the person agrees: a rollout may have begun while they thought, and is not to be cut.
+// agreed is what target answers once the person agrees: a rollout may have begun while they thought, and is not to be
+// cut.
 func (o *options) agreed(ctx context.Context, c client.Client, in io.Reader, out io.Writer) (plan.Target, discover.Workload, bool, error) {
 	target, w, goesOn, err := o.target(ctx, c)
 	if err != nil {
@@ -205,10 +207,12 @@ func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep
 	}
 	last := uninstallStep{"the plan, its history and their key", o.maps().Delete}
 	if o.keepPlan {
-		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.maps().Keep}
+		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come",
+			o.maps().Keep}
 	}
 	return []uninstallStep{
-		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
+		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse",
+			o.breakGlass},
 		{env, align},
 		{"the webhook configuration", webhooks},
 		{"the Deployments and what belongs to them", rest},
@@ -222,7 +226,8 @@ func (o *options) envStep(target plan.Target, w discover.Workload) string {
 	case o.gone:
 		return fmt.Sprintf("%s, so that it has no %s to change", isGone(target), plan.EnvReplicas)
 	case o.nothing: // it may be another cluster than the person means, and the env another one's
-		return fmt.Sprintf("%s of %s %s stays as it is, since nothing of ballast was found", plan.EnvReplicas, w.Kind, w.Name)
+		return fmt.Sprintf("%s of %s %s stays as it is, since nothing of ballast was found", plan.EnvReplicas, w.Kind,
+			w.Name)
 	case w.Unmanaged: // nobody of ballast writes to it, and what is right for it its owners know
 		return fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: "+
 			"where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
@@ -274,15 +279,17 @@ func (o *options) judge(ctx context.Context, c client.Client, doc configmap.Docu
 	return target, w, goesOn, err
 }
 
-// find is the workload as it stands now: the plan's, without a plan the one that is wanted. Each wait may see another one, or none.
+// find is the workload as it stands now: the plan's, without a plan the one that is wanted. Each wait may see another
+// one, or none.
 func (o *options) find(ctx context.Context, c client.Client, doc configmap.Document, want plan.Target) (plan.Target, discover.Workload, error) {
 	if doc.Plan != nil {
 		want = doc.Plan.Target
 	}
 	if want.Namespace != o.cluster.Namespace { // who forged it would have us write there, with a person's rights
-		return plan.Target{}, discover.Workload{}, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
-			"delete ConfigMap %q, and run uninstall again",
-			want.Namespace, o.cluster.Namespace, o.plan)
+		return plan.Target{}, discover.Workload{},
+			fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
+				"delete ConfigMap %q, and run uninstall again",
+				want.Namespace, o.cluster.Namespace, o.plan)
 	}
 	target, w, err := workload.FindTarget(ctx, c, want, doc.Plan)
 	if o.gone = err != nil && missing(ctx, c, want, err); o.gone {
@@ -291,7 +298,8 @@ func (o *options) find(ctx context.Context, c client.Client, doc configmap.Docum
 	return target, w, err
 }
 
-// missing reports whether there is no workload that ballast could have held: the plan's is not there, or without a plan none that fits.
+// missing reports whether there is no workload that ballast could have held: the plan's is not there, or without a plan
+// none that fits.
 func missing(ctx context.Context, c client.Client, want plan.Target, found error) bool {
 	if want.Name == "" {
 		return workload.IsMissing(found)
@@ -330,7 +338,8 @@ func (o *options) standsStill(doc configmap.Document, w discover.Workload) error
 	}
 	return fmt.Errorf("%s %s has no replicas, and nobody would bring them back: wait until `ballast status` shows no rollout; where no planner runs any more,"+
 		" kubectl -n %s annotate configmap %s %s=off, then kubectl -n %s scale %s %s --replicas=%d, and run uninstall again",
-		w.Kind, w.Name, o.cluster.Namespace, o.plan, plan.AnnotationEnforcement, o.cluster.Namespace, strings.ToLower(w.Kind), w.Name, back)
+		w.Kind, w.Name, o.cluster.Namespace, o.plan, plan.AnnotationEnforcement, o.cluster.Namespace,
+		strings.ToLower(w.Kind), w.Name, back)
 }
 
 // stops reports whether the plan has no replicas, for the time of an x0y, and is in force.
@@ -341,8 +350,8 @@ func stops(doc configmap.Document) bool {
 // errGoesOn is that a rollout began since the last look.
 var errGoesOn = errors.New("a rollout began meanwhile")
 
-// breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time ends first. Where it
-// does not come to stand, the freeze goes under which a rollout ended.
+// breakGlass is for the plan that was judged, and for no other: a stop of all replicas that begins at the same time
+// ends first. Where it does not come to stand, the freeze goes under which a rollout ended.
 func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 	var name string
 	once := func() error {
@@ -369,9 +378,9 @@ func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 }
 
 // alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
-// break-glass within a moment; until it does it puts the old value back, so that the write is repeated. A stop of all replicas that a
-// planner decided on before it saw the break-glass ends first: under that the planner brings them back. What opts out meanwhile is left
-// alone, and what goes is not waited for.
+// break-glass within a moment; until it does it puts the old value back, so that the write is repeated. A stop of all
+// replicas that a planner decided on before it saw the break-glass ends first: under that the planner brings them back.
+// What opts out meanwhile is left alone, and what goes is not waited for.
 func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Target) (plan.Target, discover.Workload, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -394,7 +403,8 @@ func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Tar
 			return false, err
 		}
 		if w.EnvReplicas == nil || *w.EnvReplicas == fmt.Sprint(w.Replicas) {
-			return w.ReadyReplicas >= w.Replicas && w.UpdatedReplicas >= w.Replicas && w.ObservedGeneration >= w.Generation, nil
+			return w.ReadyReplicas >= w.Replicas && w.UpdatedReplicas >= w.Replicas &&
+				w.ObservedGeneration >= w.Generation, nil
 		}
 		step := diff.PatchWorkload{ControllerReplicas: &w.Replicas, Why: diff.Rolling}
 		for _, result := range applier.Apply(ctx, target, []diff.Step{step}).Results {
@@ -407,7 +417,8 @@ func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Tar
 	return target, w, err
 }
 
-// leftRunning refuses to go on where nobody of ballast runs any more to bring back replicas that were stopped meanwhile.
+// leftRunning refuses to go on where nobody of ballast runs any more to bring back replicas that were stopped
+// meanwhile.
 func (o *options) leftRunning(ctx context.Context, c client.Client, target plan.Target) (plan.Target, error) {
 	doc, err := connect.ReadDocument(ctx, c, o.config())
 	if err != nil {

@@ -48,5 +48,6 @@ type About struct {
 
 // This is the build that runs.
 func This() About {
-	return About{Build(), Commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, ProvenKubernetes, ProvenArgoCD}
+	return About{Build(), Commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, ProvenKubernetes,
+		ProvenArgoCD}
 }

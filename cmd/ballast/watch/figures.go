@@ -28,7 +28,8 @@ func NewFigures(r prometheus.Registerer) *Figures {
 		silent:   gauge("silent_pods", "Ready pods of the application-controller that did not say what they own."),
 		looked:   gauge("last_look_timestamp_seconds", "When the pods were last asked."),
 		clusters: prometheus.NewGaugeVec(
-			prometheus.GaugeOpts{Name: "ballast_watch_clusters", Help: "Clusters that a replica reconciles."}, []string{"replica"}),
+			prometheus.GaugeOpts{Name: "ballast_watch_clusters", Help: "Clusters that a replica reconciles."},
+			[]string{"replica"}),
 	}
 	r.MustRegister(f.clusters)
 	return f

@@ -82,8 +82,8 @@ type watcher struct {
 // listedFor is how old a listing of Applications may be.
 const listedFor = 2 * time.Minute
 
-// mostApplications is what a listing of Applications may take, some 100,000 of them: the shipped Deployment has 256 MiB, and holds the last
-// one while it reads the next.
+// mostApplications is what a listing of Applications may take, some 100,000 of them: the shipped Deployment has 256
+// MiB, and holds the last one while it reads the next.
 const mostApplications = 32 << 20
 
 func (w *watcher) look(ctx context.Context) (*look, error) {
@@ -110,8 +110,8 @@ func (w *watcher) look(ctx context.Context) (*look, error) {
 	return l, nil
 }
 
-// controller is the application-controller: the one that was found before as long as it is there, whatever somebody puts beside it or takes
-// off it, and else the one that bears Argo CD's labels.
+// controller is the application-controller: the one that was found before as long as it is there, whatever somebody
+// puts beside it or takes off it, and else the one that bears Argo CD's labels.
 func (w *watcher) controller(ctx context.Context) (plan.Target, discover.Workload, error) {
 	if w.found != nil {
 		gone, err := workload.IsGone(ctx, w.reader, w.found.Target)
@@ -130,7 +130,8 @@ func (w *watcher) controller(ctx context.Context) (plan.Target, discover.Workloa
 	return target, found, err
 }
 
-// fleet is every cluster that is known of: by its Secret, where those may be read, else by what pods show and Applications name.
+// fleet is every cluster that is known of: by its Secret, where those may be read, else by what pods show and
+// Applications name.
 func (w *watcher) fleet(ctx context.Context, reports []scrape.PodReport, l *look) (fleet discover.Fleet, count ownership.Applications) {
 	in, doubt, err := w.secrets(ctx, l.At)
 	switch {
@@ -149,7 +150,8 @@ func (w *watcher) fleet(ctx context.Context, reports []scrape.PodReport, l *look
 	for i, c := range fleet.Clusters {
 		destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Called()}
 	}
-	found, _, err := w.applications.Count(ctx, w.namespace, destinations, w.applications.Current(ctx, w.namespace, listedFor))
+	found, _, err := w.applications.Count(ctx, w.namespace, destinations,
+		w.applications.Current(ctx, w.namespace, listedFor))
 	if err != nil {
 		l.Trouble = append(l.Trouble, "without Applications a cluster that nobody had since this began is not missed: "+say.OneLine(err.Error()))
 		return fleet, nil
@@ -202,7 +204,8 @@ const patience = 5 * time.Minute
 
 // judge works out who owns what.
 func (l *look) judge(
-	m recalled, pods podlist.Controllers, reports []scrape.PodReport, seen ownership.Observation, w discover.Workload, now time.Time,
+	m recalled, pods podlist.Controllers, reports []scrape.PodReport, seen ownership.Observation, w discover.Workload,
+	now time.Time,
 ) {
 	// The replica that had a cluster last is the one that it is missed of: no plan is asked.
 	intended := func(cluster string) (int, bool) {
@@ -215,7 +218,8 @@ func (l *look) judge(
 	rolling := w.ObservedGeneration < w.Generation || w.UpdatedReplicas < min(w.Replicas, w.CurrentReplicas)
 	var sick health.Verdict
 	sick, l.memory.replicas = health.Judge(
-		health.Fleet{Known: true, Replicas: w.Replicas, Dynamic: pods.Dynamic, Rolling: rolling, Pods: scrape.Pods(reports)},
+		health.Fleet{Known: true, Replicas: w.Replicas, Dynamic: pods.Dynamic, Rolling: rolling,
+			Pods: scrape.Pods(reports)},
 		health.Options{After: patience, Interval: time.Minute}, now, m.replicas)
 	l.Unwell = sick.Sick
 	l.memory.begun = cmp.Or(m.begun, now)
@@ -233,7 +237,8 @@ func (l *look) judge(
 	for _, r := range reports {
 		l.Replicas = append(l.Replicas, replica{r.Replica, r.Name, r.Ready, r.Answered(), clusters[r.Name]})
 		if r.Ready && !r.Answered() {
-			l.Trouble = append(l.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s", r.Name, say.OneLine(r.Err)))
+			l.Trouble = append(l.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s", r.Name,
+				say.OneLine(r.Err)))
 		}
 	}
 	slices.SortFunc(l.Replicas, func(a, b replica) int { return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Pod, b.Pod)) })
@@ -277,7 +282,8 @@ func (l *look) fault(err error) error {
 	return nil
 }
 
-// tell says what is new, and what is over. The first look is shown whole. Named is whether each cluster has a line with its owner.
+// tell says what is new, and what is over. The first look is shown whole. Named is whether each cluster has a line with
+// its owner.
 func (l *look) tell(w io.Writer, before *look, named bool) {
 	at := l.At.Format(time.TimeOnly)
 	var known []string
@@ -299,8 +305,8 @@ func (l *look) tell(w io.Writer, before *look, named bool) {
 	}
 }
 
-// mostNews is how many lines of a kind one look says at once: a fleet that stops has one for each of its clusters, and whoever may
-// create Applications any number.
+// mostNews is how many lines of a kind one look says at once: a fleet that stops has one for each of its clusters, and
+// whoever may create Applications any number.
 const mostNews = 1000
 
 // news says the lines that were not there before.
@@ -338,7 +344,8 @@ func (l *look) table(w io.Writer) {
 		if !r.Answered {
 			clusters = "it does not say"
 		}
-		say.To(t, "%s\t%s\t%s\t%s\t%s\n", ordinal, r.Pod, strings.ToLower(fmt.Sprint(r.Ready)), clusters, say.OrDash(say.Listed(owns[r.Pod])))
+		say.To(t, "%s\t%s\t%s\t%s\t%s\n", ordinal, r.Pod, strings.ToLower(fmt.Sprint(r.Ready)), clusters,
+			say.OrDash(say.Listed(owns[r.Pod])))
 	}
 	_ = t.Flush() // the writer's own error comes with the next line
 }

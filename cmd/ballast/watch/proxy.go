@@ -63,8 +63,9 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.transport.RoundTrip(asked)
 }
 
-// unheard makes an error of an answer 401, before what holds the person's credentials hears of it: a pod may answer so, and each
-// time a credential plugin would be run anew. Credentials that have ended are renewed by the request for the pods, which comes first.
+// unheard makes an error of an answer 401, before what holds the person's credentials hears of it: a pod may answer so,
+// and each time a credential plugin would be run anew. Credentials that have ended are renewed by the request for the
+// pods, which comes first.
 type unheard struct{ next http.RoundTripper }
 
 func (u unheard) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -33,7 +33,8 @@ func (o *options) asked() (labels.Selector, error) {
 	return s, nil
 }
 
-// selects is which Secrets are clusters: as a person says, else by the installed planner's configuration, else by default.
+// selects is which Secrets are clusters: as a person says, else by the installed planner's configuration, else by
+// default.
 type selects struct {
 	asked     labels.Selector // nil: nobody said
 	installed string          // the ConfigMap with the planner's configuration; empty: none is asked for

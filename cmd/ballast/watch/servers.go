@@ -16,7 +16,8 @@ import (
 	"ballast/planner/printable"
 )
 
-// named is when a server was named last, and when a pod showed last that it reads that cluster: no Application has a pod do so.
+// named is when a server was named last, and when a pod showed last that it reads that cluster: no Application has a
+// pod do so.
 type named struct{ at, read time.Time }
 
 // servers are those that pods and Applications name: the clusters, for whoever may read no Secret.
@@ -89,13 +90,14 @@ func (s servers) take(reports []scrape.PodReport, applications []nudge.Destinati
 func (s servers) fleet() (fleet discover.Fleet) {
 	for i, server := range slices.Sorted(maps.Keys(s)) {
 		fleet.Units = append(fleet.Units, discover.Unit{Server: server, Clusters: []int{i}})
-		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{UID: server, ID: server, Name: server, Server: server}})
+		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{UID: server, ID: server,
+			Name: server, Server: server}})
 	}
 	return fleet
 }
 
-// notFound are the servers that Argo CD finds no cluster by: before 3.0.6 every pod shows the Applications that name such a one, and
-// none reads it. Of several owners of a cluster one at least does.
+// notFound are the servers that Argo CD finds no cluster by: before 3.0.6 every pod shows the Applications that name
+// such a one, and none reads it. Of several owners of a cluster one at least does.
 func notFound(reports []scrape.PodReport) map[string]bool {
 	holders, read := map[string]int{}, map[string]bool{}
 	for _, r := range reports {
@@ -135,8 +137,8 @@ func elsewhere(nowhere map[string]bool) []string {
 		say.Plural(len(list), "server"), strings.Join(words, ", "))}
 }
 
-// forget keeps what is remembered within bounds, and answers how many it left out for them. Those that a pod reads stay before those
-// that are named alone.
+// forget keeps what is remembered within bounds, and answers how many it left out for them. Those that a pod reads stay
+// before those that are named alone.
 func (s servers) forget(now time.Time) (beyond int) {
 	maps.DeleteFunc(s, func(_ string, n named) bool { return now.Sub(n.at) > forgottenAfter })
 	bytes := 0

@@ -75,10 +75,12 @@ exit code is 2 if one is, or several have one, or a replica is unwell.`,
 	}
 	o.cluster.Register(cmd)
 	cmd.Flags().DurationVar(&o.interval, "interval", 30*time.Second, "how long to wait between two looks")
-	cmd.Flags().StringVar(&o.via, "via", viaAPIServer, "how pods are asked: api-server (its proxy) or pods (their own addresses)")
+	cmd.Flags().StringVar(&o.via, "via", viaAPIServer,
+		"how pods are asked: api-server (its proxy) or pods (their own addresses)")
 	cmd.Flags().BoolVar(&o.once, "once", false, "look for as long as a verdict takes, some two minutes, say it, and end")
-	cmd.Flags().BoolVar(&o.owners, "owners", false, "a line for each cluster with the replica that has it, and for each that changes it; "+
-		"without it a replica's first three are named")
+	cmd.Flags().BoolVar(&o.owners, "owners", false,
+		"a line for each cluster with the replica that has it, and for each that changes it; "+
+			"without it a replica's first three are named")
 	cmd.Flags().IntVar(&o.metricsPort, "metrics-port", 0, "port of /metrics, plain HTTP; 0 serves none")
 	cmd.Flags().StringVar(&o.bind, "bind-address", "", "address that /metrics listens at; empty: all")
 	cmd.Flags().StringVar(&o.selector, "selector", "",
@@ -140,7 +142,8 @@ func (o *options) watch(ctx context.Context, w *watcher, c clock.Clock, out io.W
 			return connect.ExplainDenied(err, o.cluster.Namespace)
 		}
 		if err != nil {
-			now = &look{At: c.Now().UTC(), Trouble: []string{say.OneLine(err.Error())}, Replicas: before.Replicas, Owners: before.Owners, memory: before.memory}
+			now = &look{At: c.Now().UTC(), Trouble: []string{say.OneLine(err.Error())}, Replicas: before.Replicas,
+				Owners: before.Owners, memory: before.memory}
 		}
 		now.tell(out, before, o.owners)
 		if o.once && (now.settled() || err != nil) {
@@ -184,7 +187,8 @@ func (o *options) watcher() (*watcher, error) {
 		how.Client = &http.Client{Transport: w.proxy}
 	}
 	w.scraper = scrape.NewScraper(how)
-	w.applications = nudge.New(nudge.Options{Client: bounded, Reader: bounded, Clock: w.clock, MostKept: mostApplications})
+	w.applications = nudge.New(nudge.Options{Client: bounded, Reader: bounded, Clock: w.clock,
+		MostKept: mostApplications})
 	return w, nil
 }
 

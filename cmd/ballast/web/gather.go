@@ -24,8 +24,8 @@ import (
 	"ballast/planner/trend"
 )
 
-// Source is where a fleet is looked at. Live reads ConfigMaps and pods; Secrets reads those of clusters, which a planner
-// has in its cache.
+// Source is where a fleet is looked at. Live reads ConfigMaps and pods; Secrets reads those of clusters, which a
+// planner has in its cache.
 type Source struct {
 	Live    client.Client
 	Secrets client.Reader
@@ -35,8 +35,8 @@ type Source struct {
 	plans map[string]plan.Plan // of the history, by their texts' digests: each is decoded once
 }
 
-// Look reads what a page shows. Only one look at a time may be under way. What of it cannot be read is said on the page;
-// an error is a plan ConfigMap that cannot be read at all.
+// Look reads what a page shows. Only one look at a time may be under way. What of it cannot be read is said on the
+// page; an error is a plan ConfigMap that cannot be read at all.
 func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 	c, unseen := s.Config(ctx)
 	f := page.Fleet{Now: s.Now().UTC().Truncate(time.Second), Unseen: unseen}
@@ -48,7 +48,8 @@ func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 			f.Unseen = append(f.Unseen, what+": "+err.Error())
 		}
 	}
-	kept := store.New(store.Options{Client: s.Live, Reader: s.Live, Namespace: c.Target.Namespace, Plan: c.Plan.ConfigMap, History: c.Plan.History})
+	kept := store.New(store.Options{Client: s.Live, Reader: s.Live, Namespace: c.Target.Namespace,
+		Plan: c.Plan.ConfigMap, History: c.Plan.History})
 	stands, err := kept.Read(ctx)
 	if err != nil {
 		return f, err
@@ -56,7 +57,8 @@ func (s *Source) Look(ctx context.Context) (page.Fleet, error) {
 	f.Document, f.Pins = stands.Document, stands.Document.Pins
 	f.Decided = chart.Decided{At: stands.Meta.DecidedAt, By: stands.Meta.DecidedBy, Reason: stands.Meta.Reason}
 	if cm := stands.ConfigMap(); cm != nil {
-		f.Pause = page.Pause{By: cm.Annotations[plan.AnnotationPausedBy], Why: cm.Annotations[plan.AnnotationPausedReason]}
+		f.Pause = page.Pause{By: cm.Annotations[plan.AnnotationPausedBy],
+			Why: cm.Annotations[plan.AnnotationPausedReason]}
 	}
 	f.Status, err = kept.ReadStatus(ctx)
 	note("what the leader says (ConfigMap "+status.Name(c.Plan.ConfigMap)+")", err)
@@ -125,7 +127,8 @@ func (s *Source) kept(records []history.Record, f page.Fleet) []chart.Kept {
 			}
 		}
 		decoded[digest] = p
-		list = append(list, chart.Kept{Plan: p, Decided: chart.Decided{At: r.Meta.DecidedAt, By: r.Meta.DecidedBy, Reason: r.Meta.Reason}})
+		list = append(list, chart.Kept{Plan: p, Decided: chart.Decided{At: r.Meta.DecidedAt, By: r.Meta.DecidedBy,
+			Reason: r.Meta.Reason}})
 	}
 	s.plans = decoded
 	return list

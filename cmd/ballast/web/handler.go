@@ -131,7 +131,8 @@ func (h *handler) ours(host string) bool {
 	return host == "localhost" || slices.Contains(h.Hosts, host)
 }
 
-// crossSite reports whether a browser says that another site's page asks: that one may neither read this page nor have it made.
+// crossSite reports whether a browser says that another site's page asks: that one may neither read this page nor have
+// it made.
 func crossSite(site string) bool { return site == "cross-site" || site == "same-site" }
 
 func (h *handler) page(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +141,8 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	now := h.take(ctx)
 	if now.err != nil {
 		w.Header().Set("Refresh", again) // the script that loads it again is the page's, and is not here
-		http.Error(w, "The page cannot be made: "+printable.Text(now.err.Error(), maxError), http.StatusServiceUnavailable)
+		http.Error(w, "The page cannot be made: "+printable.Text(now.err.Error(), maxError),
+			http.StatusServiceUnavailable)
 		return
 	}
 	header := w.Header()
@@ -207,7 +209,8 @@ func (h *handler) draw(ctx context.Context) (plain []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			plain, err = nil, errors.New("drawing it failed, and the log says where")
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %s", printable.Text(fmt.Sprint(r), maxError)), "making the page", "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %s", printable.Text(fmt.Sprint(r), maxError)),
+				"making the page", "stack", string(debug.Stack()))
 		}
 	}()
 	fleet, err := h.Look(ctx)

@@ -97,9 +97,12 @@ func command(o *options) *cobra.Command {
 	f.IntVar(&o.port, "port", 9443, "port of the webhook, TLS 1.3")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
 	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")
-	f.StringVar(&o.certDir, "cert-dir", "/etc/ballast/tls", "folder of tls.crt and tls.key; a new pair is taken up without a restart")
-	f.StringVar(&o.clientCAFile, "client-ca-file", "", "CA of the API server's client certificate, which is then demanded")
-	f.StringSliceVar(&o.clientNames, "client-name", nil, "common names that this certificate may have (default: any of that CA)")
+	f.StringVar(&o.certDir, "cert-dir", "/etc/ballast/tls",
+		"folder of tls.crt and tls.key; a new pair is taken up without a restart")
+	f.StringVar(&o.clientCAFile, "client-ca-file", "",
+		"CA of the API server's client certificate, which is then demanded")
+	f.StringSliceVar(&o.clientNames, "client-name", nil,
+		"common names that this certificate may have (default: any of that CA)")
 	f.DurationVar(&o.lameDuck, "lame-duck", 5*time.Second, "how long calls are still answered after SIGTERM")
 	o.log.Register(cmd)
 	return cmd
@@ -122,16 +125,19 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := webhook.NewMetrics(registry)
 	plans := source.New(source.Options{Client: client, Namespace: o.namespace, ConfigMap: o.configMap,
 		Planner: o.planner(), Metrics: source.NewMetrics(registry), Log: log})
 	server := intake.NewServer(intake.ServerOptions{
 		Handler: webhook.NewHandler(plans, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir,
-		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Expiry: metrics.CertificateEnds, Log: log,
+		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Expiry: metrics.CertificateEnds,
+		Log: log,
 	})
 
-	// What serves the last calls outlives them: the plan is watched, and health and metrics answer, through the lame duck.
+	// What serves the last calls outlives them: the plan is watched, and health and metrics answer, through the lame
+	// duck.
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	stop, fail := context.WithCancelCause(ctx)
@@ -163,7 +169,8 @@ func (o *options) client() (kubernetes.Interface, error) {
 	}
 	config.UserAgent = "ballast-webhook/" + version.Build()
 	// The largest plan is one string of 0.8 MB, which JSON holds once more in escapes.
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf,
+		runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)

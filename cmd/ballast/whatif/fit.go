@@ -40,7 +40,8 @@ type Fit struct {
 
 // fit judges where the fleet comes to rest.
 func (a *Answer) fit(line *cycle.Line) {
-	f := Fit{Fits: Yes, Before: len(a.Now.Replicas), Without: len(a.Without.Replicas), Fullest: -1, Moves: len(a.Moves), lost: a.Lost != nil}
+	f := Fit{Fits: Yes, Before: len(a.Now.Replicas), Without: len(a.Without.Replicas), Fullest: -1, Moves: len(a.Moves),
+		lost: a.Lost != nil}
 	for _, r := range a.With.Replicas {
 		if r.Lost {
 			continue
@@ -85,7 +86,8 @@ func (a *Answer) judge(f Fit, line *cycle.Line) (Fits, string) {
 
 // String is the answer in one sentence.
 func (f Fit) String() string {
-	words := map[Fits]string{Yes: "Yes, it fits: ", No: "No, it does not fit: ", Unknown: "Whether it fits is not known: "}
+	words := map[Fits]string{Yes: "Yes, it fits: ", No: "No, it does not fit: ",
+		Unknown: "Whether it fits is not known: "}
 	parts := slices.DeleteFunc([]string{f.Why, f.replicas(), f.fullest(), say.Plural(f.Moves, "move")}, func(s string) bool { return s == "" })
 	return cmp.Or(words[f.Fits], "") + strings.Join(parts, "; ") + "."
 }

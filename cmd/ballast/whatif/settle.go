@@ -155,7 +155,8 @@ func ask(in input.Inputs, c change) (*Answer, error) {
 
 // answer compares the fleet as it is with where it comes to rest without what is supposed, and with it.
 func answer(now cycle.Outcome, without, with rest, supposed input.Inputs, c change) (*Answer, error) {
-	a := &Answer{Supposed: c.words(), Now: standOf(now, true, 0), Verdict: with.last.Candidate.Verdict, Line: with.last.Line, in: supposed}
+	a := &Answer{Supposed: c.words(), Now: standOf(now, true, 0), Verdict: with.last.Candidate.Verdict,
+		Line: with.last.Line, in: supposed}
 	a.Without = standOf(without.last, without.settled, len(movesTo(without.first.Next, without.last.Next)))
 	a.Moves, a.Arrived = movesTo(with.first.Next, with.last.Next), arrivals(now.Next, with.first.Next)
 	a.With = standOf(with.last, with.settled, len(a.Moves))

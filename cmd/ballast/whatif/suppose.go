@@ -56,7 +56,8 @@ func (c change) check() error {
 	add(c.maxReplicas < 0, "--max-replicas: %d is not 1 or more", c.maxReplicas)
 	if c.replicas != "" && c.replicas != auto {
 		n, err := strconv.Atoi(c.replicas)
-		add(err != nil || n < 1, "--replicas: %q is neither a number of replicas nor %s, which lets the load say it", c.replicas, auto)
+		add(err != nil || n < 1, "--replicas: %q is neither a number of replicas nor %s, which lets the load say it",
+			c.replicas, auto)
 	}
 	for i, r := range c.lose {
 		add(r < 0, "--lose: %d is no replica: they are counted from 0", r)
@@ -93,8 +94,8 @@ func (c change) words() (words []string) {
 	return words
 }
 
-// steady are the inputs of a cycle that keeps what is and begins nothing: its candidate is what ballast wants. A rollout under
-// way has no rows to go by until it has ended.
+// steady are the inputs of a cycle that keeps what is and begins nothing: its candidate is what ballast wants. A
+// rollout under way has no rows to go by until it has ended.
 func steady(in input.Inputs) (input.Inputs, error) {
 	if p := cmp.Or(in.InForce, in.Last); p != nil && p.Rollout != nil { // a plan that is lost is put back first
 		return in, fmt.Errorf("a rollout is under way (%s): what would be is known once it has ended; "+
@@ -107,24 +108,26 @@ func steady(in input.Inputs) (input.Inputs, error) {
 	return in, nil
 }
 
-// goesOn are the inputs after a cycle, with its plan in force. Every replica is taken to work, and a replica that is not needed to
-// have been so for long.
+// goesOn are the inputs after a cycle, with its plan in force. Every replica is taken to work, and a replica that is
+// not needed to have been so for long.
 func goesOn(in input.Inputs, out cycle.Outcome) input.Inputs {
 	next := out.Next.Clone()
 	next.Rollout, next.Mode, next.Revision = nil, plan.Hold, max(next.Revision, 1)
 	in.Config.Mode = plan.Hold
 	in.InForce, in.PlanFault, in.Observed = &next, "", input.Observed{}
-	in.Workload.Replicas, in.Workload.ReadyReplicas = max(in.Workload.Replicas, next.Replicas), max(in.Workload.ReadyReplicas, next.Replicas)
+	in.Workload.Replicas, in.Workload.ReadyReplicas = max(in.Workload.Replicas, next.Replicas),
+		max(in.Workload.ReadyReplicas, next.Replicas)
 	m := out.Memory
-	in.Memory = memory.Memory{LastGood: m.LastGood, Heaviest: m.Heaviest, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence,
-		Young: m.Young, Servers: m.Servers, Made: m.Made}
+	in.Memory = memory.Memory{LastGood: m.LastGood, Heaviest: m.Heaviest, Even: m.Even, Unit: m.Unit,
+		Evidence: m.Evidence,
+		Young:    m.Young, Servers: m.Servers, Made: m.Made}
 	in.Memory.Known.Leaders = m.Known.Leaders
 	in.Memory.Changes.Ledger = m.Changes.Ledger
 	return spared(in)
 }
 
-// spared has the highest replica not needed for long already, if it is not: people want to know where that ends. Nor does it
-// matter by how many moves a decision gets there.
+// spared has the highest replica not needed for long already, if it is not: people want to know where that ends. Nor
+// does it matter by how many moves a decision gets there.
 func spared(in input.Inputs) input.Inputs {
 	if in.Config.Partition.Sticky == nil {
 		return in
@@ -149,7 +152,8 @@ func taken(in input.Inputs, out cycle.Outcome) input.Inputs {
 		p.Replicas = len(out.Candidate.Replicas)
 		p.ControllerReplicas = max(p.ControllerReplicas, p.Replicas)
 	}
-	in.Workload.Replicas, in.Workload.ReadyReplicas = max(in.Workload.Replicas, p.Replicas), max(in.Workload.ReadyReplicas, p.Replicas)
+	in.Workload.Replicas, in.Workload.ReadyReplicas = max(in.Workload.Replicas, p.Replicas),
+		max(in.Workload.ReadyReplicas, p.Replicas)
 	return spared(in)
 }
 
@@ -199,7 +203,8 @@ func (c change) partition(in input.Inputs) (config.Partition, error) {
 		p.Capacity = &d
 	}
 	if c.capacity != "" && p.Replicas != nil {
-		return p, fmt.Errorf("--capacity says nothing while partition.replicas is %s: say --replicas %s, too", said(p.Replicas), auto)
+		return p, fmt.Errorf("--capacity says nothing while partition.replicas is %s: say --replicas %s, too",
+			said(p.Replicas), auto)
 	}
 	return p, nil
 }
@@ -312,7 +317,8 @@ func (c change) with(in input.Inputs, out cycle.Outcome) (input.Inputs, error) {
 		}
 		in.Fetched[at].Samples = slices.Clone(in.Fetched[at].Samples)
 		for _, s := range made {
-			in.Fetched[at].Samples = append(in.Fetched[at].Samples, poll.Sample{Key: keyOf(m, s), Value: value, At: in.Now})
+			in.Fetched[at].Samples = append(in.Fetched[at].Samples,
+				poll.Sample{Key: keyOf(m, s), Value: value, At: in.Now})
 		}
 	}
 	return in, nil

@@ -34,8 +34,8 @@ import (
 var hostname func() (string, error)
 
 func main() {
-	// Upstream's main formats klog so; the rest is formatted from the first line on, and not from when the flags are read:
-	// that line tells when a process began.
+	// Upstream's main formats klog so; the rest is formatted from the first line on, and not from when the flags are
+	// read: that line tells when a process began.
 	logrus.SetFormatter(log.CreateFormatter(log.JsonFormat))
 	klog.SetLogger(log.NewLogrusLogger(log.NewWithCurrentConfig()))
 	if err := run(os.Getenv("HOSTNAME"), os.Getenv("PLANE_POD_IP"), flags(os.Args[1:])); err != nil {

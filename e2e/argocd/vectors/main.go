@@ -65,7 +65,8 @@ func newFleet(seed uint64, size int) fleet {
 	r := rand.New(rand.NewPCG(seed, 0xba11a57))
 	f := fleet{Seed: seed, Implicit: seed%4 < 2}
 	for i := range size {
-		s := secret{UID: uid(r), Name: fmt.Sprintf("cluster-%03d", i), Server: fmt.Sprintf("https://k%03d.example.com:6443", i)}
+		s := secret{UID: uid(r), Name: fmt.Sprintf("cluster-%03d", i),
+			Server: fmt.Sprintf("https://k%03d.example.com:6443", i)}
 		if seed%4 == 2 && i == size/2 {
 			s.Server = v1alpha1.KubernetesInternalAPIServerAddr
 		}
@@ -91,12 +92,14 @@ func newFleet(seed uint64, size int) fleet {
 }
 
 func uid(r *rand.Rand) string {
-	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
+	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20,
+		r.Uint64()>>16)
 }
 
 // shard draws what stands in data.shard: mostly nothing or a number, sometimes what people write by mistake.
 func shard(r *rand.Rand) *string {
-	odd := []string{"", "abc", " 1", "1.0", "0x1", "-1", "+1", "007", "-0", "1000000", "4294967296", "99999999999999999999"}
+	odd := []string{"", "abc", " 1", "1.0", "0x1", "-1", "+1", "007", "-0", "1000000", "4294967296",
+		"99999999999999999999"}
 	var s string
 	switch n := r.IntN(10); {
 	case n < 6:

@@ -137,7 +137,8 @@ func addsUp(totals, person string, writes []audited) error {
 			all++
 		}
 	}
-	want := []string{person, "-", "person", strconv.Itoa(all), strconv.Itoa(effects["Rewritten"]), strconv.Itoa(effects["Refused"])}
+	want := []string{person, "-", "person", strconv.Itoa(all), strconv.Itoa(effects["Rewritten"]),
+		strconv.Itoa(effects["Refused"])}
 	for line := range strings.Lines(totals) {
 		if row := strings.Fields(line); len(row) > len(want) && row[0] == person {
 			return stage.Equal("the totals of "+person, strings.Join(want, " "), strings.Join(row[:len(want)], " "))

@@ -1,4 +1,5 @@
-// Package live is the chapters of `make demo` with Argo CD's own application-controllers, on a control plane of their own.
+// Package live is the chapters of `make demo` with Argo CD's own application-controllers, on a control plane of their
+// own.
 package live
 
 import (
@@ -77,8 +78,11 @@ func (s *Live) start(ctx context.Context, argocd assets.ArgoCD) (w *gaps.Site, e
 		return nil, fmt.Errorf("making the second plane's log: %w", err)
 	}
 	err = s.Out.Busy(fmt.Sprintf("another control plane, %d application-controllers of Argo CD v3.2.11, %d clusters", liveBefore, liveClusters), func() error {
-		w, err = gaps.Start(context.WithoutCancel(ctx), gaps.Options{Binaries: s.Binaries, ArgoCD: argocd, Ballast: s.Ballast(),
-			Replicas: liveBefore, ControllerReplicas: liveBefore, Clusters: liveClusters, Requests: requests(liveApps), Dir: dir, Log: log})
+		w, err = gaps.Start(context.WithoutCancel(ctx),
+			gaps.Options{Binaries: s.Binaries, ArgoCD: argocd, Ballast: s.Ballast(),
+				Replicas: liveBefore, ControllerReplicas: liveBefore, Clusters: liveClusters,
+				Requests: requests(liveApps),
+				Dir:      dir, Log: log})
 		return err
 	})
 	if err != nil {
@@ -212,7 +216,8 @@ func (s *Live) measured(tl timeline.Timeline, before, after map[string]string) e
 			return fmt.Errorf("cluster %q moved %d times, want once", a.Cluster, len(a.Moves))
 		case moved:
 			without = append(without, a.Moves[0].Gap)
-			rows = append(rows, []string{a.Cluster, a.Moves[0].From, a.Moves[0].To, a.Moves[0].Gap.Round(time.Millisecond).String()})
+			rows = append(rows, []string{a.Cluster, a.Moves[0].From, a.Moves[0].To,
+				a.Moves[0].Gap.Round(time.Millisecond).String()})
 		}
 	}
 	s.Out.Table(rows)

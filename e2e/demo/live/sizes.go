@@ -42,8 +42,9 @@ func requests(apps int) corev1.ResourceList {
 func sizesConfig(w *gaps.Site) map[string]any {
 	c := liveConfig(w, liveAfter)
 	c["change"].(map[string]any)["moves"] = map[string]any{"mode": "Off", "rate": []any{}}
-	c["size"] = map[string]any{"interval": "0s", "policies": []any{map[string]any{"name": "ours", "rules": []any{map[string]any{
-		"list": "requests", "resource": "memory", "slope": strconv.Itoa(perApp), "input": "apps"}}}}}
+	c["size"] = map[string]any{"interval": "0s", "policies": []any{map[string]any{"name": "ours",
+		"rules": []any{map[string]any{
+			"list": "requests", "resource": "memory", "slope": strconv.Itoa(perApp), "input": "apps"}}}}}
 	return c
 }
 
@@ -168,7 +169,8 @@ func (s *Live) sameProcesses(before, after []sized) error {
 	rows := [][]string{{"REPLICA", "PROCESS", "MEMORY", "PROCESS NOW", "MEMORY NOW"}}
 	for replica := range before {
 		was, is := before[replica], after[replica]
-		rows = append(rows, []string{strconv.Itoa(replica), strconv.Itoa(was.PID), was.has, strconv.Itoa(is.PID), is.has})
+		rows = append(rows, []string{strconv.Itoa(replica), strconv.Itoa(was.PID), was.has, strconv.Itoa(is.PID),
+			is.has})
 		if was.process != is.process || was.PID == 0 {
 			return fmt.Errorf("replica %d is another process: %+v after %+v", replica, is.process, was.process)
 		}

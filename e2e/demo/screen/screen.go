@@ -121,7 +121,8 @@ func (s *Screen) Ticking(what func() string) (stop func(ok bool)) {
 		defer s.mu.Unlock()
 		switch now := what(); {
 		case s.tty:
-			fmt.Fprint(s.W, eraseLine+"  "+s.Paint(dim, clip(fmt.Sprintf("… %s %.0f s", now, time.Since(start).Seconds()), lineWidth)))
+			fmt.Fprint(s.W, eraseLine+"  "+s.Paint(dim,
+				clip(fmt.Sprintf("… %s %.0f s", now, time.Since(start).Seconds()), lineWidth)))
 		case now != shown:
 			fmt.Fprint(s.W, newLineAfter(shown)+"  … "+now+" ")
 			shown = now
@@ -151,7 +152,8 @@ func (s *Screen) Ticking(what func() string) (stop func(ok bool)) {
 		if s.tty {
 			fmt.Fprint(s.W, eraseLine)
 			if ok {
-				fmt.Fprintf(s.W, "  %s\n", s.Paint(dim, fmt.Sprintf("  %s (%.1f s)", what(), time.Since(start).Seconds())))
+				fmt.Fprintf(s.W, "  %s\n", s.Paint(dim,
+					fmt.Sprintf("  %s (%.1f s)", what(), time.Since(start).Seconds())))
 			}
 			return
 		}

@@ -30,7 +30,8 @@ func (s *Stage) Bars() {
 			style = screen.Yellow
 		}
 		// Every bar has a colour of as many bytes, so that the columns stay aligned.
-		rows = append(rows, []string{ordinal(pod), s.Out.Paint(style, screen.Bar(shares[pod], most)), Percent(shares[pod]), plural(counts[pod], "cluster")})
+		rows = append(rows, []string{ordinal(pod), s.Out.Paint(style, screen.Bar(shares[pod], most)),
+			Percent(shares[pod]), plural(counts[pod], "cluster")})
 	}
 	s.Out.Table(append([][]string{{"REPLICA", "SHARE OF THE WORK", "", ""}}, rows...))
 	s.Out.Say("max load over ideal: %.2f", s.Imbalance())
@@ -116,7 +117,8 @@ func (s *Stage) Untouched(ctx context.Context, what string, before map[string]st
 	}
 	for _, object := range slices.Sorted(maps.Keys(before)) {
 		if now[object] != before[object] {
-			return fmt.Errorf("%s: %s has resourceVersion %q, want %q as before", what, object, now[object], before[object])
+			return fmt.Errorf("%s: %s has resourceVersion %q, want %q as before", what, object, now[object],
+				before[object])
 		}
 	}
 	s.Passed("%s", what)

@@ -1,4 +1,5 @@
-// Package stage is what the chapters of `make demo` play on: a control plane, an Argo CD, two people, and what the audience sees.
+// Package stage is what the chapters of `make demo` play on: a control plane, an Argo CD, two people, and what the
+// audience sees.
 package stage
 
 import (

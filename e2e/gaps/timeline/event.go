@@ -22,8 +22,8 @@ const (
 	// Assigned and Changed are a pod's view of a cluster's shard.
 	Assigned Kind = "assigned"
 	Changed  Kind = "changed"
-	// Syncing is when a pod takes a cluster: from then on it watches it and compares its Applications. Synced and Failed
-	// are how that ended.
+	// Syncing is when a pod takes a cluster: from then on it watches it and compares its Applications. Synced and
+	// Failed are how that ended.
 	Syncing Kind = "syncing"
 	Synced  Kind = "synced"
 	Failed  Kind = "failed"
@@ -31,7 +31,8 @@ const (
 	Invalidated Kind = "invalidated"
 	// Refreshed is when a pod takes up a refresh that was asked for: a nudge that arrived.
 	Refreshed Kind = "refreshed"
-	// Claimed is when a pod takes another slot than it had: it has none of its clusters any more, and says nothing of it.
+	// Claimed is when a pod takes another slot than it had: it has none of its clusters any more, and says nothing of
+	// it.
 	Claimed Kind = "claimed"
 )
 

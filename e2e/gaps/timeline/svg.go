@@ -79,7 +79,8 @@ func (t Timeline) SVG(title string, marks ...Mark) []byte {
 func (p *picture) printf(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
 
 func (p *picture) text(x, y float64, anchor, colour, weight, s string) {
-	p.printf(`<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s" font-weight="%s">%s</text>`, x, y, anchor, colour, weight, html.EscapeString(s))
+	p.printf(`<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s" font-weight="%s">%s</text>`, x, y, anchor, colour,
+		weight, html.EscapeString(s))
 }
 
 // x is where an instant lies; what lies outside of the window lies at its border.
@@ -91,7 +92,8 @@ func (p *picture) x(at time.Time) float64 {
 
 func (p *picture) bar(y int, from, to time.Time, least float64, colour, what string) {
 	x := p.x(from)
-	p.printf(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s</title></rect>`, x, y, max(p.x(to)-x, least), barHeight, colour, html.EscapeString(what))
+	p.printf(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s</title></rect>`, x, y,
+		max(p.x(to)-x, least), barHeight, colour, html.EscapeString(what))
 }
 
 // pods are the pods that ran in the window, by their ordinals.
@@ -191,7 +193,8 @@ func notes(moves []Move) string {
 
 func (p *picture) mark(i int, m Mark, height int) {
 	x, y := p.x(m.At), 36+float64(i%2)*13
-	p.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%d" stroke="#444444" stroke-dasharray="3,3"/>`, x, y+3, x, height-axisHeight+4)
+	p.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%d" stroke="#444444" stroke-dasharray="3,3"/>`, x, y+3, x,
+		height-axisHeight+4)
 	p.text(x+3, y, "start", "#444444", "normal", m.Text)
 }
 

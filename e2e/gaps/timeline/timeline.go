@@ -1,5 +1,5 @@
-// Package timeline is who owned each cluster when, by what the application-controllers logged: how long a cluster was without an
-// owner, how long it had two, and a picture of it.
+// Package timeline is who owned each cluster when, by what the application-controllers logged: how long a cluster was
+// without an owner, how long it had two, and a picture of it.
 package timeline
 
 import (
@@ -151,7 +151,8 @@ func (t Timeline) Owner(c Cluster) (string, error) {
 		return "", fmt.Errorf("cluster %q has no owner", c.Name)
 	}
 	synced := slices.ContainsFunc(t.Events, func(e Event) bool {
-		return e.Kind == Synced && e.Server == c.Server && e.Pod == owner.Pod && !e.At.Before(owner.From) && !e.At.After(t.To)
+		return e.Kind == Synced && e.Server == c.Server && e.Pod == owner.Pod && !e.At.Before(owner.From) &&
+			!e.At.After(t.To)
 	})
 	if !synced {
 		return owner.Pod, fmt.Errorf("cluster %q is not yet synced by its owner %q", c.Name, owner.Pod)

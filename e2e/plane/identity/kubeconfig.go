@@ -14,7 +14,8 @@ func WriteKubeconfig(path string, c *rest.Config, namespace string) error {
 	const name = "plane"
 	file := api.NewConfig()
 	file.Clusters[name] = &api.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
-	file.AuthInfos[name] = &api.AuthInfo{Token: c.BearerToken, ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
+	file.AuthInfos[name] = &api.AuthInfo{Token: c.BearerToken, ClientCertificateData: c.CertData,
+		ClientKeyData: c.KeyData}
 	file.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name, Namespace: namespace}
 	file.CurrentContext = name
 	data, err := clientcmd.Write(*file)

@@ -186,7 +186,8 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*process.Child,
 	cmd := exec.Command(k.Binary, r.arguments(container, env)...)
 	cmd.Dir = r.dir
 	// PLANE_POD_IP stands in for the one address that a container has, HTTP_PROXY for the way to other pods.
-	cmd.Env = append(slices.Clone(k.Env), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig, "HOSTNAME="+pod.Name, "PLANE_POD_IP="+address,
+	cmd.Env = append(slices.Clone(k.Env), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig,
+		"HOSTNAME="+pod.Name, "PLANE_POD_IP="+address,
 		"HTTP_PROXY="+k.ProxyURL)
 	if coverage := os.Getenv("GOCOVERDIR"); coverage != "" {
 		cmd.Env = append(cmd.Env, "GOCOVERDIR="+coverage)
@@ -202,10 +203,12 @@ func (r *podRunner) writeIdentity(ctx context.Context, pod *corev1.Pod) (string,
 	account := pod.Spec.ServiceAccountName
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: ptr.To(int64(tokenLife.Seconds())),
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
 	}}
 	k := r.kubelet
-	token, err := k.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	token, err := k.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("getting a token of service account %q: %w", account, err)
 	}
@@ -297,7 +300,8 @@ func preStopSleep(pod *corev1.Pod) time.Duration {
 
 // remove lets the object go, now that the process is gone, and the files.
 func (r *podRunner) remove(ctx context.Context) {
-	options := metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(r.uid))}
+	options := metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0)),
+		Preconditions: metav1.NewUIDPreconditions(string(r.uid))}
 	gone := func(ctx context.Context) (bool, error) {
 		err := r.kubelet.Client.CoreV1().Pods(r.namespace).Delete(ctx, r.name, options)
 		return err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err), nil

@@ -242,7 +242,8 @@ func mountAt(mounts []corev1.VolumeMount, s string) int {
 }
 
 func pathByte(c byte) bool {
-	return c == '/' || c == '.' || c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '/' || c == '.' || c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c &&
+		c <= 'Z'
 }
 
 // configMap is a ConfigMap's content; nothing if it is optional and absent.

@@ -39,7 +39,8 @@ func StartForward(p *Proxy, host string) (*Forward, error) {
 		Transport: transport,
 		ErrorLog:  log.New(io.Discard, "", 0), // who asked is told, by a 502
 	}
-	f := &Forward{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, URL: (&url.URL{Scheme: "http", Host: l.Addr().String()}).String()}
+	f := &Forward{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second},
+		URL: (&url.URL{Scheme: "http", Host: l.Addr().String()}).String()}
 	go func() { _ = f.server.Serve(l) }()
 	return f, nil
 }

@@ -184,7 +184,8 @@ func (p *prober) http(ctx context.Context, action *corev1.HTTPGetAction) error {
 		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+target+"/"+strings.TrimPrefix(action.Path, "/"), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		scheme+"://"+target+"/"+strings.TrimPrefix(action.Path, "/"), nil)
 	if err != nil {
 		return err
 	}

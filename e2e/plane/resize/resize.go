@@ -25,11 +25,12 @@ import (
 )
 
 // Resizer plays the nodes' part in changes of a pod's size: it gives a pod what it asks for where the node has room
-// (PodResizeInProgress, then done), puts it off while other pods have the room (PodResizePending, Deferred), and refuses
-// what the node never has (PodResizePending, Infeasible), by the node's allocatable: the API server asks for no more itself.
-// A node annotated plane.ballast/resizes=refused refuses every change, as a kubelet with a static CPU manager does. A memory limit
-// below a pod's plane.ballast/memory-in-use is not made (PodResizeInProgress, Error) until that is less. The resizer
-// writes the status of simulated pods; those with a process have it from their kubelet, which asks here.
+// (PodResizeInProgress, then done), puts it off while other pods have the room (PodResizePending, Deferred), and
+// refuses what the node never has (PodResizePending, Infeasible), by the node's allocatable: the API server asks for no
+// more itself. A node annotated plane.ballast/resizes=refused refuses every change, as a kubelet with a static CPU
+// manager does. A memory limit below a pod's plane.ballast/memory-in-use is not made (PodResizeInProgress, Error) until
+// that is less. The resizer writes the status of simulated pods; those with a process have it from their kubelet, which
+// asks here.
 type Resizer struct {
 	Options
 	life   context.Context // it works until then
@@ -189,10 +190,12 @@ func (r *Resizer) answer(pod *corev1.Pod, node *corev1.Node) Grant {
 			g.has = asks
 		}
 	case refuses(node):
-		g.condition = pending(corev1.PodReasonInfeasible, "Resize is infeasible for Pods alongside CPU Manager static policy")
+		g.condition = pending(corev1.PodReasonInfeasible,
+			"Resize is infeasible for Pods alongside CPU Manager static policy")
 	default:
 		if g.condition = refusal(requests(asks), r.others(pod), node.Status.Allocatable); g.condition == nil {
-			g.allocated, g.condition = asks, &corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue}
+			g.allocated, g.condition = asks, &corev1.PodCondition{Type: corev1.PodResizeInProgress,
+				Status: corev1.ConditionTrue}
 		}
 	}
 	return *g
@@ -217,18 +220,21 @@ func refusal(asks, others, allocatable corev1.ResourceList) *corev1.PodCondition
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		wanted, used, most := asks[name], others[name], allocatable[name]
 		if wanted.Cmp(most) > 0 {
-			return pending(corev1.PodReasonInfeasible, "Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, wanted.Value(), most.Value())
+			return pending(corev1.PodReasonInfeasible,
+				"Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, wanted.Value(), most.Value())
 		}
 		used.Add(wanted)
 		if used.Cmp(most) > 0 && waits == nil {
-			waits = pending(corev1.PodReasonDeferred, "Node didn't have enough resource: %s, requested: %d, capacity: %d", name, wanted.Value(), most.Value())
+			waits = pending(corev1.PodReasonDeferred,
+				"Node didn't have enough resource: %s, requested: %d, capacity: %d", name, wanted.Value(), most.Value())
 		}
 	}
 	return waits
 }
 
 func pending(reason, format string, args ...any) *corev1.PodCondition {
-	return &corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: reason,
+		Message: fmt.Sprintf(format, args...)}
 }
 
 func inProgress(c *corev1.PodCondition) bool { return c != nil && c.Type == corev1.PodResizeInProgress }
@@ -243,8 +249,10 @@ func inUse(pod *corev1.Pod) *corev1.PodCondition {
 	if most, limited := limit[corev1.ResourceMemory]; err != nil || !limited || used.Cmp(most) <= 0 {
 		return nil
 	}
-	return &corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue, Reason: corev1.PodReasonError,
-		Message: fmt.Sprintf("attempting to set pod memory limit (%d) below current usage (%d)", limit.Memory().Value(), used.Value())}
+	return &corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue,
+		Reason: corev1.PodReasonError,
+		Message: fmt.Sprintf("attempting to set pod memory limit (%d) below current usage (%d)", limit.Memory().Value(),
+			used.Value())}
 }
 
 // Of is what a pod has; a pod that was not seen yet has what it asks for.
@@ -303,7 +311,8 @@ func (r *Resizer) report(pod *corev1.Pod, g Grant) bool {
 	if err != nil {
 		return true
 	}
-	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(r.life, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(r.life, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	passing := apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 	if err != nil && !passing && r.life.Err() == nil {
 		r.Log("pod %s/%s: writing its size: %v", pod.Namespace, pod.Name, err)

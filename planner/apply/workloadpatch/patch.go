@@ -68,8 +68,8 @@ func (w Workload) Ops(container string, s diff.PatchWorkload) ([]Op, error) {
 	return append([]Op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
 }
 
-// Merge is the strategic merge patch that does the same, for a workload that holds what is no text: a JSON patch would change that, too,
-// which is not the planner's to do. Several entries of the env become one.
+// Merge is the strategic merge patch that does the same, for a workload that holds what is no text: a JSON patch would
+// change that, too, which is not the planner's to do. Several entries of the env become one.
 func (w Workload) Merge(container string, s diff.PatchWorkload) map[string]any {
 	meta := map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion}
 	if few := patchable.FewManagers(w.ManagedFields); few != nil {
@@ -126,8 +126,9 @@ func containerOps(c corev1.Container, index int, s diff.PatchWorkload) (ops []Op
 	return append(ops, resourceOps(c, path+"/resources", s.Resources)...)
 }
 
-// mendedTimes take out what holds a time that JSON does not have, in the status, which no such patch changes, and in what nobody needs of
-// the template's metadata: the API server stores it for whoever brings it, and reads no patch of what has it.
+// mendedTimes take out what holds a time that JSON does not have, in the status, which no such patch changes, and in
+// what nobody needs of the template's metadata: the API server stores it for whoever brings it, and reads no patch of
+// what has it.
 func mendedTimes(w Workload) []Op {
 	var ops []Op
 	if patchable.HoldsBeyondJSON(w.Status) {
@@ -137,7 +138,8 @@ func mendedTimes(w Workload) []Op {
 	for _, field := range []struct {
 		name string
 		part any
-	}{{"creationTimestamp", m.CreationTimestamp}, {"deletionTimestamp", m.DeletionTimestamp}, {"managedFields", m.ManagedFields}} {
+	}{{"creationTimestamp", m.CreationTimestamp}, {"deletionTimestamp", m.DeletionTimestamp},
+		{"managedFields", m.ManagedFields}} {
 		if patchable.HoldsBeyondJSON(field.part) {
 			ops = append(ops, Op{"add", "/spec/template/metadata/" + field.name, nil})
 		}

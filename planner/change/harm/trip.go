@@ -16,8 +16,8 @@ import (
 const (
 	// watched is how long a wave answers for what follows it.
 	watched = 15 * time.Minute
-	// warm is how long after a wave reconcile times say nothing: its clusters' caches fill, and their first refreshes wait
-	// for that.
+	// warm is how long after a wave reconcile times say nothing: its clusters' caches fill, and their first refreshes
+	// wait for that.
 	warm = 3 * time.Minute
 	// minReconciles is how many reconciles a mean needs, before as after.
 	minReconciles = 20
@@ -42,7 +42,8 @@ func (w Work) believable() bool {
 
 // Plus adds up work. What no number can hold is the largest that one can: JSON could not carry an infinite one.
 func (w Work) Plus(other Work) Work {
-	return Work{w.Reconciles + min(other.Reconciles, math.MaxUint64-w.Reconciles), min(w.Seconds+other.Seconds, math.MaxFloat64)}
+	return Work{w.Reconciles + min(other.Reconciles, math.MaxUint64-w.Reconciles),
+		min(w.Seconds+other.Seconds, math.MaxFloat64)}
 }
 
 // since is the work after an earlier count; ok is false for a process that began anew in between.
@@ -120,9 +121,9 @@ const (
 	Slowed    TripReason = "Slowed" // a replica's mean reconcile time more than doubled
 )
 
-// Trip says that nothing more may move until a person clears it. Reasons are those above, and Failing. Where the reason is
-// OOMKilled, Replicas are those that were killed, ascending, and Moved is how many clusters the watched waves moved: their names
-// are kept beside it, in what may be large.
+// Trip says that nothing more may move until a person clears it. Reasons are those above, and Failing. Where the reason
+// is OOMKilled, Replicas are those that were killed, ascending, and Moved is how many clusters the watched waves moved:
+// their names are kept beside it, in what may be large.
 type Trip struct {
 	At       time.Time    `json:"at"`
 	Reason   TripReason   `json:"reason"`
@@ -135,8 +136,9 @@ type Trip struct {
 // mostKilled bounds the replicas that a trip names.
 const mostKilled = 1000
 
-// Bounds reports whether a trip for memory says which failovers could hand on what killed a replica, given the names of the
-// clusters that moved. One of an older version does not, nor does one whose names were lost: nobody knows what is safe then.
+// Bounds reports whether a trip for memory says which failovers could hand on what killed a replica, given the names of
+// the clusters that moved. One of an older version does not, nor does one whose names were lost: nobody knows what is
+// safe then.
 func (t Trip) Bounds(moved []string) bool {
 	if n := len(t.Replicas); n == 0 || n > mostKilled || t.Replicas[0] < 0 {
 		return false
@@ -153,8 +155,8 @@ func (t Trip) With(now time.Time, replicas ...int) Trip {
 	return t
 }
 
-// Joined is a trip for memory, and another one that came while it stood: the later words, and the replicas of both. The names of
-// the clusters that moved are those of both.
+// Joined is a trip for memory, and another one that came while it stood: the later words, and the replicas of both. The
+// names of the clusters that moved are those of both.
 func (t Trip) Joined(moved []string, later Trip, movedLater []string) (Trip, []string) {
 	moved = sorted(slices.Concat(moved, movedLater))
 	later.Replicas, later.Moved = sorted(slices.Concat(t.Replicas, later.Replicas)), len(moved)
@@ -164,8 +166,10 @@ func (t Trip) Joined(moved []string, later Trip, movedLater []string) (Trip, []s
 // After watches another wave. What was before the first of several waves in a row stays what the fleet is compared
 // with, unless the new one leaves out other clusters.
 func (w Watch) After(wave Wave) Watch {
-	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
-		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: Believable(wave.Work)}
+	next := Watch{Began: wave.Began, Ended: wave.Ended,
+		Clusters:  sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
+		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans),
+		Apart: sorted(wave.Apart), Before: Believable(wave.Work)}
 	if w.Ended.IsZero() {
 		return next
 	}
@@ -237,9 +241,9 @@ func (w Watch) blame(now time.Time) string {
 	return fmt.Sprintf(", %s after cluster %q and %d more moved", ago, w.Clusters[0], len(w.Clusters)-1)
 }
 
-// killed finds the OOM kills that may be the waves' doing, the first one first: of replicas that received. One that lost clusters
-// may go on dying of what it has left, and that is what a failover is for. A kill may be seen late, by its own time it is
-// judged.
+// killed finds the OOM kills that may be the waves' doing, the first one first: of replicas that received. One that
+// lost clusters may go on dying of what it has left, and that is what a failover is for. A kill may be seen late, by
+// its own time it is judged.
 func (w Watch) killed(kills []Kill) []Kill {
 	var found []Kill
 	for _, k := range kills {
@@ -380,7 +384,8 @@ func (f Failures) Add(now time.Time, cause change.Cause, what, why string) (Fail
 	if same < mostFailures || tried {
 		return kept, nil
 	}
-	return kept, &Trip{At: now, Reason: Failing, Cause: cause, Why: fmt.Sprintf("a rollout (%s: %s) failed %d times within a day, the last time: %s", cause, what, same, why)}
+	return kept, &Trip{At: now, Reason: Failing, Cause: cause,
+		Why: fmt.Sprintf("a rollout (%s: %s) failed %d times within a day, the last time: %s", cause, what, same, why)}
 }
 
 // Until takes times that lie ahead as now, in a copy.

@@ -208,8 +208,8 @@ func (w Window) on(y int, m time.Month, d int) (begin, end time.Time) {
 	return begin, end.Add(time.Second - 1)
 }
 
-// instants are when a clock on the wall shows a time, given in UTC: twice where clocks go back. Where they go forward and
-// leave it out, the first is that change, and the last as long after midnight as on any day.
+// instants are when a clock on the wall shows a time, given in UTC: twice where clocks go back. Where they go forward
+// and leave it out, the first is that change, and the last as long after midnight as on any day.
 func (w Window) instants(wall time.Time) (first, last time.Time) {
 	_, before := wall.AddDate(0, 0, -1).In(w.location()).Zone()
 	_, after := wall.AddDate(0, 0, 1).In(w.location()).Zone()

@@ -33,11 +33,12 @@ func sizePolicy(r config.Resizing, resource string) change.Policy {
 	return paced(p, step.Percentage, r.Rate)
 }
 
-// leastChange is the least change where none is given: a tenth, from which on the updater of Kubernetes' VPA takes action
-// (--pod-update-threshold).
+// leastChange is the least change where none is given: a tenth, from which on the updater of Kubernetes' VPA takes
+// action (--pod-update-threshold).
 func leastChange() *config.SizeStep { return &config.SizeStep{Percentage: 10} }
 
-// weighsFor is how long fewer replicas wait that weights do not ask for, where partition.sticky.downWindow does not say it.
+// weighsFor is how long fewer replicas wait that weights do not ask for, where partition.sticky.downWindow does not say
+// it.
 const weighsFor = config.Duration(30 * time.Minute)
 
 // OfCount are the rules of change for the number of replicas.

@@ -50,7 +50,8 @@ func Followed(path string) string {
 // more names (/dev/fd is /proc/self/fd). A relative path counts from wherever it may be.
 func ownFile(path string) bool {
 	clean := filepath.Clean("/"+path) + "/"
-	return strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/") || strings.Contains(clean, "/kubernetes.io/serviceaccount/")
+	return strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/") ||
+		strings.Contains(clean, "/kubernetes.io/serviceaccount/")
 }
 
 // eachFile shows every path that prometheus/common reads, in order: what is called *_file, and the files of a header.

@@ -85,6 +85,7 @@ func (h Config) settings() promconfig.HTTPClientConfig {
 
 func withoutCache(p promconfig.ProxyConfig) promconfig.ProxyConfig {
 	return promconfig.ProxyConfig{
-		ProxyURL: p.ProxyURL, NoProxy: p.NoProxy, ProxyFromEnvironment: p.ProxyFromEnvironment, ProxyConnectHeader: p.ProxyConnectHeader,
+		ProxyURL: p.ProxyURL, NoProxy: p.NoProxy, ProxyFromEnvironment: p.ProxyFromEnvironment,
+		ProxyConnectHeader: p.ProxyConnectHeader,
 	}
 }

@@ -32,7 +32,8 @@ func Document(data []byte) (*yamlnode.Node, error) {
 	reader := yamlnode.NewDecoder(bytes.NewReader(data))
 	var doc, more yamlnode.Node
 	if err := reader.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, field.ErrorList{field.Required(field.NewPath("apiVersion"), "the file is empty: start from `ballast config default`")}.ToAggregate()
+		return nil, field.ErrorList{field.Required(field.NewPath("apiVersion"),
+			"the file is empty: start from `ballast config default`")}.ToAggregate()
 	} else if err != nil {
 		return nil, fmt.Errorf("parsing the configuration: %w", err)
 	}
@@ -46,7 +47,8 @@ func Document(data []byte) (*yamlnode.Node, error) {
 		return nil, errors.New("parsing the configuration: it nests too many values too deep, or under too long names")
 	}
 	if root := doc.Content[0]; root.Kind != yamlnode.MappingNode {
-		return nil, fmt.Errorf("parsing the configuration: line %d starts %s, where a mapping belongs", root.Line, kindName(root))
+		return nil, fmt.Errorf("parsing the configuration: line %d starts %s, where a mapping belongs", root.Line,
+			kindName(root))
 	}
 	return doc.Content[0], nil
 }

@@ -25,7 +25,8 @@ const (
 
 func validateChange(c config.Change, p *field.Path) field.ErrorList {
 	errs := append(validateScaling(c.Out, p.Child("out")), validateScaling(c.In, p.Child("in"))...)
-	errs = append(errs, slices.Concat(validateResizing(c.Up, p.Child("up")), validateResizing(c.Down, p.Child("down")))...)
+	errs = append(errs, slices.Concat(validateResizing(c.Up, p.Child("up")),
+		validateResizing(c.Down, p.Child("down")))...)
 	errs = append(errs, between(p.Child("restarts", "every"), c.Restarts.Every, 0, maxRatePeriod)...)
 	errs = append(errs, validateTiming(c.Moves.Timing, p.Child("moves"))...)
 	p = p.Child("moves", "rate")
@@ -35,7 +36,8 @@ func validateChange(c config.Change, p *field.Path) field.ErrorList {
 		errs = append(errs, required(at.Child("percent"), r.Percent, 1, 100)...)
 		errs = append(errs, required(at.Child("period"), r.Period, minRatePeriod, maxRatePeriod)...)
 		if first, twice := periods[r.Period]; twice && r.Period != 0 {
-			errs = append(errs, field.Invalid(at.Child("period"), field.OmitValueType{}, fmt.Sprintf("%v is the period of entry %d, too: delete one of them", r.Period, first)))
+			errs = append(errs, field.Invalid(at.Child("period"), field.OmitValueType{},
+				fmt.Sprintf("%v is the period of entry %d, too: delete one of them", r.Period, first)))
 			continue
 		}
 		periods[r.Period] = i
@@ -80,7 +82,8 @@ func validateTiming(t config.Timing, p *field.Path) (errs field.ErrorList) {
 	case t.Mode == change.Maintenance && len(t.Windows) == 0:
 		errs = append(errs, field.Required(at, "name the windows of mode MaintenanceWindow, like {begin: \"22:00\", end: \"02:00\", timeZone: Europe/Berlin}"))
 	case t.Mode != change.Maintenance && len(t.Windows) > 0:
-		errs = append(errs, field.Invalid(at, field.OmitValueType{}, "count for nothing without mode: MaintenanceWindow: write that, or delete them"))
+		errs = append(errs, field.Invalid(at, field.OmitValueType{},
+			"count for nothing without mode: MaintenanceWindow: write that, or delete them"))
 	case len(t.Windows) > mostWindows:
 		errs = append(errs, field.TooMany(at, len(t.Windows), mostWindows))
 	}
@@ -93,7 +96,8 @@ func validateTiming(t config.Timing, p *field.Path) (errs field.ErrorList) {
 }
 
 func validateResizing(r config.Resizing, p *field.Path) (errs field.ErrorList) {
-	errs = append(validateTiming(r.Timing, p), between(p.Child("stabilizationWindow"), r.StabilizationWindow, 0, maxRatePeriod)...)
+	errs = append(validateTiming(r.Timing, p), between(p.Child("stabilizationWindow"), r.StabilizationWindow, 0,
+		maxRatePeriod)...)
 	for _, name := range []string{size.CPU, size.Memory} {
 		if step := r.MinChange.Of(name); step != nil {
 			errs = append(errs, validateSizeStep(*step, p.Child("minChange", name))...)
@@ -114,7 +118,8 @@ func validateSizeStep(s config.SizeStep, p *field.Path) field.ErrorList {
 
 func validatePace(r config.Pace, p *field.Path) (errs field.ErrorList) {
 	if (r.Replicas > 0) == (r.Percent > 0) {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("has %d replicas and %d percent: write one of them, above 0", r.Replicas, r.Percent)))
+		errs = append(errs, field.Invalid(p, field.OmitValueType{},
+			fmt.Sprintf("has %d replicas and %d percent: write one of them, above 0", r.Replicas, r.Percent)))
 	}
 	errs = append(errs, between(p.Child("replicas"), r.Replicas, 0, maxReplicas)...)
 	errs = append(errs, between(p.Child("percent"), r.Percent, 0, 100)...)
@@ -155,12 +160,14 @@ func validateIntervals(c config.PlannerConfig, p *field.Path) (errs field.ErrorL
 	vertical := false
 	for i, w := range c.Size.Weights {
 		if w.From == "" {
-			errs = append(errs, field.Required(p.Index(i).Child("from"), "write the load from which it holds on, like 0"))
+			errs = append(errs, field.Required(p.Index(i).Child("from"),
+				"write the load from which it holds on, like 0"))
 		}
 		vertical = vertical || w.Weight > 0
 	}
 	if vertical && len(c.Size.All()) == 0 {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, "let replicas grow, and no policy makes them larger: write size.policies, or weights of 0"))
+		errs = append(errs, field.Invalid(p, field.OmitValueType{},
+			"let replicas grow, and no policy makes them larger: write size.policies, or weights of 0"))
 	}
 	return append(errs, clashesWithWeights(c, p)...)
 }

@@ -38,7 +38,8 @@ func validateDimensions(c config.PlannerConfig, p *field.Path) field.ErrorList {
 func validateMemory(m config.Memory, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if m.Weights == nil && m.Base.Float() != 0 {
-		errs = append(errs, field.Invalid(p.Child("base"), string(m.Base), "is learned where the weights are: leave it out, or write weights, too, like {objects: 2Ki}"))
+		errs = append(errs, field.Invalid(p.Child("base"), string(m.Base),
+			"is learned where the weights are: leave it out, or write weights, too, like {objects: 2Ki}"))
 	}
 	sum := 0.0
 	for _, id := range slices.Sorted(maps.Keys(m.Weights)) {
@@ -49,10 +50,12 @@ func validateMemory(m config.Memory, p *field.Path) field.ErrorList {
 		sum += w.Float()
 	}
 	if m.Weights != nil && sum == 0 {
-		errs = append(errs, field.Invalid(p.Child("weights"), field.OmitValueType{}, "are all 0, so that no cluster takes any memory: give one metric a weight above 0"))
+		errs = append(errs, field.Invalid(p.Child("weights"), field.OmitValueType{},
+			"are all 0, so that no cluster takes any memory: give one metric a weight above 0"))
 	}
 	if share := m.LimitShare.Float(); share < 0.01 || share > 1 {
-		errs = append(errs, field.Invalid(p.Child("limitShare"), string(m.LimitShare), "is not a share of the pods' memory limit, 0.01 to 1"))
+		errs = append(errs, field.Invalid(p.Child("limitShare"), string(m.LimitShare),
+			"is not a share of the pods' memory limit, 0.01 to 1"))
 	}
 	if m.Base.Bytes() > mostMemory {
 		errs = append(errs, field.Invalid(p.Child("base"), string(m.Base), "is more than 1024Ti"))
@@ -62,9 +65,11 @@ func validateMemory(m config.Memory, p *field.Path) field.ErrorList {
 	}
 	switch capacity := m.Capacity.Bytes(); {
 	case capacity < 1 || capacity > mostMemory:
-		errs = append(errs, field.Invalid(p.Child("capacity"), string(*m.Capacity), "is not between 1 and 1024Ti: null takes limitShare of the pods' memory limit"))
+		errs = append(errs, field.Invalid(p.Child("capacity"), string(*m.Capacity),
+			"is not between 1 and 1024Ti: null takes limitShare of the pods' memory limit"))
 	case capacity <= m.Base.Bytes():
-		errs = append(errs, field.Invalid(p.Child("base"), string(m.Base), fmt.Sprintf("leaves clusters nothing of the capacity of %s", *m.Capacity)))
+		errs = append(errs, field.Invalid(p.Child("base"), string(m.Base),
+			fmt.Sprintf("leaves clusters nothing of the capacity of %s", *m.Capacity)))
 	}
 	return errs
 }
@@ -86,7 +91,8 @@ func UnknownMetrics(weights map[string]config.Bytes, ids []string, p *field.Path
 	var errs field.ErrorList
 	for _, id := range slices.Sorted(maps.Keys(weights)) {
 		if !slices.Contains(ids, id) {
-			errs = append(errs, field.Invalid(p.Key(id), field.OmitValueType{}, "is no metric's id: "+strict.Hint(id, slices.Sorted(slices.Values(ids)))))
+			errs = append(errs, field.Invalid(p.Key(id), field.OmitValueType{},
+				"is no metric's id: "+strict.Hint(id, slices.Sorted(slices.Values(ids)))))
 		}
 	}
 	return errs

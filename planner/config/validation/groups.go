@@ -22,7 +22,8 @@ const (
 func validateGroups(r config.Partition, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(r.Groups) > maxGroups {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("has %d groups: leave %d at most", len(r.Groups), maxGroups)))
+		errs = append(errs, field.Invalid(p, field.OmitValueType{},
+			fmt.Sprintf("has %d groups: leave %d at most", len(r.Groups), maxGroups)))
 	}
 	if len(r.Groups) > 0 && r.LPT != nil {
 		errs = append(errs, field.Invalid(p, field.OmitValueType{},
@@ -32,7 +33,8 @@ func validateGroups(r config.Partition, p *field.Path) field.ErrorList {
 	for i, g := range r.Groups {
 		at := p.Index(i)
 		if before, twice := named[g.Name]; twice && g.Name != "" {
-			errs = append(errs, field.Invalid(at.Child("name"), g.Name, fmt.Sprintf("is the name of groups[%d], too: give each its own", before)))
+			errs = append(errs, field.Invalid(at.Child("name"), g.Name,
+				fmt.Sprintf("is the name of groups[%d], too: give each its own", before)))
 		}
 		named[g.Name] = i
 		errs = append(errs, validateGroupName(g.Name, at.Child("name"))...)
@@ -67,7 +69,8 @@ func validateGroupSelector(s *metav1.LabelSelector, p *field.Path) field.ErrorLi
 			"selects Secrets without any label too: require a label that only the group's Secrets have, like matchLabels: {team: payments}"))
 	case len(selector.String()) > maxGroupSelector:
 		errs = append(errs, field.Invalid(p, field.OmitValueType{},
-			fmt.Sprintf("has %d bytes, and the plan has room for %d: give the group's Secrets a label of their own", len(selector.String()), maxGroupSelector)))
+			fmt.Sprintf("has %d bytes, and the plan has room for %d: give the group's Secrets a label of their own",
+				len(selector.String()), maxGroupSelector)))
 	}
 	return errs
 }

@@ -23,7 +23,8 @@ const (
 func validatePoll(o config.Poll, interval config.Duration, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if share := o.MinCoverage.Float(); share < 0 || share > 1 {
-		errs = append(errs, field.Invalid(p.Child("minCoverage"), string(o.MinCoverage), "is not a share between 0 and 1"))
+		errs = append(errs, field.Invalid(p.Child("minCoverage"), string(o.MinCoverage),
+			"is not a share between 0 and 1"))
 	}
 	errs = append(errs, between(p.Child("maxDrop"), o.MaxDrop, 0, 100)...)
 	errs = append(errs, oneImplementation(&o, p)...)
@@ -32,12 +33,14 @@ func validatePoll(o config.Poll, interval config.Duration, p *field.Path) field.
 	}
 	if o.Pods != nil && interval > longestLook && interval <= maxTime {
 		errs = append(errs, field.Invalid(field.NewPath("interval"), interval.String(), fmt.Sprintf(
-			"is above %s: with poll.pods the pods are asked once an interval, and rates of ten minutes need four looks", longestLook)))
+			"is above %s: with poll.pods the pods are asked once an interval, and rates of ten minutes need four looks",
+			longestLook)))
 	}
 	return errs
 }
 
-// longestLook is how far apart the looks at the pods may be: below four of them a rate of ten minutes has gaps wherever one fails.
+// longestLook is how far apart the looks at the pods may be: below four of them a rate of ten minutes has gaps wherever
+// one fails.
 const longestLook = config.Duration(150 * time.Second)
 
 func validatePrometheus(s config.Prometheus, interval config.Duration, p *field.Path) field.ErrorList {
@@ -47,7 +50,8 @@ func validatePrometheus(s config.Prometheus, interval config.Duration, p *field.
 	case s.Timeout < 1:
 		errs = append(errs, field.Invalid(at, s.Timeout.String(), "is not above 0"))
 	case s.Timeout >= interval && interval >= minInterval:
-		errs = append(errs, field.Invalid(at, s.Timeout.String(), fmt.Sprintf("is not below the interval of %v: cycles would overlap", interval)))
+		errs = append(errs, field.Invalid(at, s.Timeout.String(),
+			fmt.Sprintf("is not below the interval of %v: cycles would overlap", interval)))
 	}
 	errs = append(errs, between(p.Child("concurrency"), s.Concurrency, 1, maxConcurrency)...)
 	errs = append(errs, between(p.Child("maxAge"), s.MaxAge, minInterval, maxTime)...)
@@ -59,7 +63,8 @@ func validatePrometheus(s config.Prometheus, interval config.Duration, p *field.
 		errs = append(errs, field.Required(at, "name at least one, or leave metrics out for the default set"))
 	}
 	if s.Recorded && s.OfClusters() != nil {
-		errs = append(errs, field.Forbidden(p.Child("recorded"), "it is of the default set, and metrics replaces that: leave one of the two out"))
+		errs = append(errs, field.Forbidden(p.Child("recorded"),
+			"it is of the default set, and metrics replaces that: leave one of the two out"))
 	}
 	seen := map[string]bool{}
 	for i, m := range s.Metrics {
@@ -92,9 +97,11 @@ func validateLabels(s config.Prometheus, p *field.Path) field.ErrorList {
 		case !isLabel(name) || strings.HasPrefix(name, "__"):
 			errs = append(errs, field.Invalid(at.Key(name), value, notALabel))
 		case slices.Contains([]string{"namespace", "instance", "job", s.PodLabel}, name):
-			errs = append(errs, field.Invalid(at.Key(name), value, "says nothing of whose Argo CD it is: ballast tells namespaces and pods apart itself; name a label that all series of this Kubernetes cluster have, as cluster"))
+			errs = append(errs, field.Invalid(at.Key(name), value,
+				"says nothing of whose Argo CD it is: ballast tells namespaces and pods apart itself; name a label that all series of this Kubernetes cluster have, as cluster"))
 		case value == "":
-			errs = append(errs, field.Required(at.Key(name), "a label without a value is one that is not there: write the value that series of this Argo CD have"))
+			errs = append(errs, field.Required(at.Key(name),
+				"a label without a value is one that is not there: write the value that series of this Argo CD have"))
 		case len(value) > 200:
 			errs = append(errs, field.TooLong(at.Key(name), value, 200))
 		}
@@ -111,17 +118,22 @@ func validateMetric(m config.Metric, p *field.Path) field.ErrorList {
 	case m.Query == "" && m.QueryPerCluster == "":
 		errs = append(errs, field.Required(p.Child("query"), "write query (one for the fleet) or queryPerCluster"))
 	case m.Query != "" && m.QueryPerCluster != "":
-		errs = append(errs, field.Forbidden(p.Child("queryPerCluster"), "there is a query for the whole fleet already: delete one of them"))
+		errs = append(errs, field.Forbidden(p.Child("queryPerCluster"),
+			"there is a query for the whole fleet already: delete one of them"))
 	case m.Query != "" && m.Match == nil:
-		errs = append(errs, field.Required(p.Child("match"), "say which label of the samples names the cluster, like {label: dest_server, to: server}"))
+		errs = append(errs, field.Required(p.Child("match"),
+			"say which label of the samples names the cluster, like {label: dest_server, to: server}"))
 	case m.QueryPerCluster != "" && m.Match != nil:
-		errs = append(errs, field.Forbidden(p.Child("match"), "a query per cluster answers for its cluster: delete match"))
+		errs = append(errs, field.Forbidden(p.Child("match"),
+			"a query per cluster answers for its cluster: delete match"))
 	}
 	if m.QueryPerCluster != "" && m.AgeQuery != "" {
-		errs = append(errs, field.Forbidden(p.Child("ageQuery"), "it answers for the whole fleet, as query does: delete it"))
+		errs = append(errs, field.Forbidden(p.Child("ageQuery"),
+			"it answers for the whole fleet, as query does: delete it"))
 	}
 	if m.Match != nil {
-		errs = append(errs, only(p.Child("match", "to"), m.Match.To, config.MatchServer, config.MatchName, config.MatchID, config.MatchReplica)...)
+		errs = append(errs, only(p.Child("match", "to"), m.Match.To, config.MatchServer, config.MatchName,
+			config.MatchID, config.MatchReplica)...)
 		if !regexp.MustCompile(labelNamePattern).MatchString(m.Match.Label) {
 			errs = append(errs, field.Invalid(p.Child("match", "label"), m.Match.Label, "is not the name of a label"))
 		}
@@ -142,7 +154,8 @@ func validateReplica(m config.Metric, p *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Forbidden(p.Child("noData"), why))
 	}
 	if len(m.Match.Aliases) > 0 {
-		errs = append(errs, field.Forbidden(p.Child("match", "aliases"), "they are for clusters: the label has the pod's own name; delete them"))
+		errs = append(errs, field.Forbidden(p.Child("match", "aliases"),
+			"they are for clusters: the label has the pod's own name; delete them"))
 	}
 	if !strings.Contains(m.Query, ".targets") && !strings.Contains(m.Query, "namespace=") {
 		errs = append(errs, field.Invalid(p.Child("query"), field.OmitValueType{},
@@ -165,13 +178,15 @@ func validateWeights(c config.PlannerConfig) field.ErrorList {
 	named := map[string]bool{}
 	for _, m := range c.Poll.Prometheus.OfClusters() {
 		if _, ok := weights[m.ID]; !ok && !named[m.ID] {
-			errs = append(errs, field.Required(at.Key(m.ID), "the metric has no weight: give it one, 0 to leave it out of the load"))
+			errs = append(errs, field.Required(at.Key(m.ID),
+				"the metric has no weight: give it one, 0 to leave it out of the load"))
 		}
 		named[m.ID] = true
 	}
 	for _, id := range slices.Sorted(maps.Keys(weights)) {
 		if !named[id] {
-			errs = append(errs, field.Invalid(at.Key(id), field.OmitValueType{}, "is no metric's id: "+strict.Hint(id, slices.Sorted(maps.Keys(named)))))
+			errs = append(errs, field.Invalid(at.Key(id), field.OmitValueType{},
+				"is no metric's id: "+strict.Hint(id, slices.Sorted(maps.Keys(named)))))
 		}
 	}
 	return errs

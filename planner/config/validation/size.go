@@ -46,16 +46,19 @@ func validateSize(c config.PlannerConfig, p *field.Path) (errs field.ErrorList) 
 		at := p.Index(i)
 		errs = append(errs, validateSizeName(policy.Name, at.Child("name"))...)
 		if before, twice := named[policy.Name]; twice && policy.Name != "" {
-			errs = append(errs, field.Invalid(at.Child("name"), policy.Name, fmt.Sprintf("is the name of policies[%d], too: give each its own", before)))
+			errs = append(errs, field.Invalid(at.Child("name"), policy.Name,
+				fmt.Sprintf("is the name of policies[%d], too: give each its own", before)))
 		}
 		named[policy.Name] = i
 		if c.Size.Defaults && policy.Name == config.ShippedPolicy {
 			const why = "is the name of the policy that size.defaults switches on: give yours another"
 			errs = append(errs, field.Invalid(at.Child("name"), policy.Name, why))
 		}
-		errs = append(errs, between(at.Child("priority"), policy.Priority, -config.MostPriority, config.MostPriority)...)
+		errs = append(errs, between(at.Child("priority"), policy.Priority, -config.MostPriority,
+			config.MostPriority)...)
 		if len(policy.Rules) == 0 {
-			errs = append(errs, field.Required(at.Child("rules"), "write a rule, like {list: requests, resource: memory, base: 1Gi}, or delete the policy"))
+			errs = append(errs, field.Required(at.Child("rules"),
+				"write a rule, like {list: requests, resource: memory, base: 1Gi}, or delete the policy"))
 		}
 		for k, rule := range policy.Rules {
 			errs = append(errs, validateSizeRule(c, rule, at.Child("rules").Index(k))...)
@@ -64,7 +67,8 @@ func validateSize(c config.PlannerConfig, p *field.Path) (errs field.ErrorList) 
 		rules += len(policy.Rules)
 	}
 	if rules > mostSizeRules {
-		errs = append(errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("have %d rules: leave %d at most", rules, mostSizeRules)))
+		errs = append(errs, field.Invalid(p, field.OmitValueType{},
+			fmt.Sprintf("have %d rules: leave %d at most", rules, mostSizeRules)))
 	}
 	return errs
 }
@@ -128,20 +132,22 @@ func validateSizeRule(c config.PlannerConfig, r config.SizeRule, p *field.Path) 
 		of   *config.SizeDelay
 	}{{"delayScaleDown", r.DelayScaleDown}, {"delayScaleUp", r.DelayScaleUp}} {
 		if d.of != nil && *d.of == (config.SizeDelay{}) {
-			errs = append(errs, field.Required(p.Child(d.name), "write max, delaySeconds or both: without them nothing is held back"))
+			errs = append(errs, field.Required(p.Child(d.name),
+				"write max, delaySeconds or both: without them nothing is held back"))
 		}
 	}
 	errs = append(errs, boundless(c.Size, r, p)...)
 	return append(errs, append(validateInput(r, p), validateScope(c, r, p)...)...)
 }
 
-// boundless refuses what others may make grow without an end, the number of clusters or what an autoscaler says: who may create Secrets, or
-// write that autoscaler, would size pods by it as no node can.
+// boundless refuses what others may make grow without an end, the number of clusters or what an autoscaler says: who
+// may create Secrets, or write that autoscaler, would size pods by it as no node can.
 // What nodeCap.fromNodes reads is no end: while the nodes are not known it bounds nothing.
 func boundless(s config.Size, r config.SizeRule, p *field.Path) field.ErrorList {
 	most := map[string]config.Quantity{size.CPU: s.NodeCap.CPU, size.Memory: s.NodeCap.Memory}[r.Resource]
 	ends := r.Max != "" || most != ""
-	grows := map[config.Source]string{config.FromVPA: "whoever may write the VPA raises what it says", config.FromHPA: "whoever may write the HPA raises what it says"}[config.SourceOf(r.Input)]
+	grows := map[config.Source]string{config.FromVPA: "whoever may write the VPA raises what it says",
+		config.FromHPA: "whoever may write the HPA raises what it says"}[config.SourceOf(r.Input)]
 	if r.Input == config.InputClusters {
 		grows = "whoever may create cluster Secrets raises their number"
 	}
@@ -173,7 +179,8 @@ func withoutInput(r config.SizeRule, p *field.Path) (errs field.ErrorList) {
 		set  bool
 	}{{"slope", r.Slope != ""}, {"scope", r.Scope != ""}, {"per", r.Per != ""}, {"segments", len(r.Segments) > 0}} {
 		if f.set {
-			errs = append(errs, field.Invalid(p.Child(f.name), field.OmitValueType{}, "counts for nothing without an input: write one, or delete it"))
+			errs = append(errs, field.Invalid(p.Child(f.name), field.OmitValueType{},
+				"counts for nothing without an input: write one, or delete it"))
 		}
 	}
 	return errs
@@ -194,9 +201,11 @@ func validateSizeLimits(l config.SizeLimits, p *field.Path) (errs field.ErrorLis
 		switch {
 		case of.Headroom == nil:
 		case of.Percentage < 0 || of.Percentage > mostHeadroom:
-			errs = append(errs, field.Invalid(p.Child(of.name, "percentage"), of.Percentage.String(), fmt.Sprintf("is not between 0%% and %s", config.Percent(mostHeadroom))))
+			errs = append(errs, field.Invalid(p.Child(of.name, "percentage"), of.Percentage.String(),
+				fmt.Sprintf("is not between 0%% and %s", config.Percent(mostHeadroom))))
 		case of.Value == "" && of.Percentage == 0:
-			errs = append(errs, field.Required(p.Child(of.name), "write value, percentage or both, or leave it out: the limit then grows and shrinks as the request does"))
+			errs = append(errs, field.Required(p.Child(of.name),
+				"write value, percentage or both, or leave it out: the limit then grows and shrinks as the request does"))
 		}
 	}
 	return errs
@@ -224,7 +233,8 @@ func validateScope(c config.PlannerConfig, r config.SizeRule, at *field.Path) fi
 	p := at.Child("scope")
 	switch {
 	case given && config.IsOfFleet(r.Input) && r.Scope != config.ScopeTotal:
-		return wrong(p, string(r.Scope), fmt.Sprintf("is not that of %s: write total, or leave it out", ofFleetName(r.Input)))
+		return wrong(p, string(r.Scope), fmt.Sprintf("is not that of %s: write total, or leave it out",
+			ofFleetName(r.Input)))
 	case r.Input == config.InputClusters && r.Scope == config.ScopeCluster:
 		return wrong(p, string(r.Scope), "has one cluster, whichever it is: write replica, or total")
 	case isOfReplicas(c, r.Input) && c.Target.Kind == plan.Deployment:

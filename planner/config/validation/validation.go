@@ -81,7 +81,8 @@ func between[T cmp.Ordered](p *field.Path, got, low, high T) field.ErrorList {
 	if got >= low && got <= high {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("%v is not between %v and %v", got, low, high))}
+	return field.ErrorList{field.Invalid(p, field.OmitValueType{},
+		fmt.Sprintf("%v is not between %v and %v", got, low, high))}
 }
 
 // oneImplementation wants exactly one of a phase's implementations.
@@ -99,7 +100,8 @@ func oneImplementation(phase any, p *field.Path) field.ErrorList {
 	case 0:
 		return field.ErrorList{field.Required(p, "name one of "+strings.Join(strict.Implementations(known), ", "))}
 	default:
-		return field.ErrorList{field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("names %s: name one", strings.Join(set, " and ")))}
+		return field.ErrorList{field.Invalid(p, field.OmitValueType{},
+			fmt.Sprintf("names %s: name one", strings.Join(set, " and ")))}
 	}
 }
 
@@ -153,7 +155,8 @@ func validateNormalize(n config.Normalize, p *field.Path) field.ErrorList {
 	errs := oneImplementation(&n, p)
 	if n.Robust != nil {
 		if n.Robust.PositiveOffset.Float() < 0 {
-			errs = append(errs, field.Invalid(p.Child("robust", "positiveOffset"), string(n.Robust.PositiveOffset), "is below 0: no index takes scores below 0"))
+			errs = append(errs, field.Invalid(p.Child("robust", "positiveOffset"), string(n.Robust.PositiveOffset),
+				"is below 0: no index takes scores below 0"))
 		}
 	}
 	return errs
@@ -166,7 +169,8 @@ func validateIndex(x config.Index, p *field.Path) field.ErrorList {
 	}
 	at := p.Child("pNorm")
 	if x.PNorm.P.Float() < 1 {
-		errs = append(errs, field.Invalid(at.Child("p"), string(x.PNorm.P), "is below 1: 1 adds metrics up, more favours the larger ones"))
+		errs = append(errs, field.Invalid(at.Child("p"), string(x.PNorm.P),
+			"is below 1: 1 adds metrics up, more favours the larger ones"))
 	}
 	sum := 0.0
 	for _, id := range slices.Sorted(maps.Keys(x.PNorm.Weights)) {
@@ -177,13 +181,14 @@ func validateIndex(x config.Index, p *field.Path) field.ErrorList {
 		sum += max(w, 0)
 	}
 	if x.PNorm.Weights != nil && sum == 0 {
-		errs = append(errs, field.Invalid(at.Child("weights"), field.OmitValueType{}, "are all 0, so that no cluster has any load: give one metric a weight above 0"))
+		errs = append(errs, field.Invalid(at.Child("weights"), field.OmitValueType{},
+			"are all 0, so that no cluster has any load: give one metric a weight above 0"))
 	}
 	return errs
 }
 
-// validateScaler refuses what cannot be where people scale: a rollout that does so too, and a Deployment, whose pods of before
-// and after a change own by different numbers.
+// validateScaler refuses what cannot be where people scale: a rollout that does so too, and a Deployment, whose pods of
+// before and after a change own by different numbers.
 func validateScaler(c config.PlannerConfig) field.ErrorList {
 	if c.Partition.Replicas == nil || !c.Partition.Replicas.Workload {
 		return nil
@@ -207,8 +212,8 @@ func validateScaler(c config.PlannerConfig) field.ErrorList {
 	return errs
 }
 
-// validate wants drain <= low <= high, above 0 and up to 1: a replica that is filled beyond high would give up at once what
-// it took.
+// validate wants drain <= low <= high, above 0 and up to 1: a replica that is filled beyond high would give up at once
+// what it took.
 func validateSticky(s *config.Sticky, p *field.Path) field.ErrorList {
 	if s == nil {
 		return nil
@@ -221,7 +226,8 @@ func validateSticky(s *config.Sticky, p *field.Path) field.ErrorList {
 	for i, one := range shares {
 		switch share := one.share.Float(); {
 		case share < 0.01 || share > 1:
-			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), "is not a share of the capacity, 0.01 to 1"))
+			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share),
+				"is not a share of the capacity, 0.01 to 1"))
 		case i > 0 && share < shares[i-1].share.Float():
 			below := fmt.Sprintf("is below %s (%s): drain <= low <= high", shares[i-1].name, shares[i-1].share)
 			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), below))
@@ -249,12 +255,14 @@ func validatePartition(r config.Partition, p *field.Path) field.ErrorList {
 		errs = append(errs, between(p.Child("replicas"), r.Replicas.Fixed, low, high)...)
 	}
 	if r.MaxClustersPerReplica < 0 {
-		errs = append(errs, field.Invalid(p.Child("maxClustersPerReplica"), r.MaxClustersPerReplica, "is below 0; 0 is no cap"))
+		errs = append(errs, field.Invalid(p.Child("maxClustersPerReplica"), r.MaxClustersPerReplica,
+			"is below 0; 0 is no cap"))
 	}
 	if r.Capacity != nil {
 		var load plan.Load
 		if err := load.UnmarshalText([]byte(*r.Capacity)); err != nil || load <= 0 {
-			errs = append(errs, field.Invalid(p.Child("capacity"), string(*r.Capacity), "is not a load above 0: null leaves the number of replicas as it is"))
+			errs = append(errs, field.Invalid(p.Child("capacity"), string(*r.Capacity),
+				"is not a load above 0: null leaves the number of replicas as it is"))
 		}
 	}
 	return append(errs, validateGroups(r, p.Child("groups"))...)
@@ -263,7 +271,8 @@ func validatePartition(r config.Partition, p *field.Path) field.ErrorList {
 func validateEvaluate(e config.Evaluate, interval config.Duration, p *field.Path) field.ErrorList {
 	errs := oneImplementation(&e, p)
 	if e.CostBenefit != nil {
-		errs = append(errs, between(p.Child("costBenefit", "horizon"), e.CostBenefit.Horizon, config.Duration(time.Hour), config.Duration(30*24*time.Hour))...)
+		errs = append(errs, between(p.Child("costBenefit", "horizon"), e.CostBenefit.Horizon,
+			config.Duration(time.Hour), config.Duration(30*24*time.Hour))...)
 	}
 	if e.MostWanted == nil {
 		return errs
@@ -283,11 +292,14 @@ func validURL(p *field.Path, text string) field.ErrorList {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return field.ErrorList{field.Invalid(p, field.OmitValueType{}, "is not a URL like http://prometheus.monitoring:9090")}
+		return field.ErrorList{field.Invalid(p, field.OmitValueType{},
+			"is not a URL like http://prometheus.monitoring:9090")}
 	case u.User != nil:
-		return field.ErrorList{field.Invalid(p, field.OmitValueType{}, "carries a user: move it to http.basic_auth, where it is kept secret")}
+		return field.ErrorList{field.Invalid(p, field.OmitValueType{},
+			"carries a user: move it to http.basic_auth, where it is kept secret")}
 	case u.RawQuery != "" || u.Fragment != "":
-		return field.ErrorList{field.Invalid(p, field.OmitValueType{}, "carries a query or a fragment: leave the server and its path")}
+		return field.ErrorList{field.Invalid(p, field.OmitValueType{},
+			"carries a query or a fragment: leave the server and its path")}
 	}
 	return nil
 }

@@ -1,4 +1,5 @@
-// Package archive is what a leader keeps for the next one and for people: earlier plans, the memory, people's words, in the history ConfigMap.
+// Package archive is what a leader keeps for the next one and for people: earlier plans, the memory, people's words, in
+// the history ConfigMap.
 package archive
 
 import (
@@ -146,12 +147,12 @@ func (a *Archive) SaveHoldOff(ctx context.Context, in input.Inputs, out cycle.Ou
 	return !a.Unsaved
 }
 
-// SaveMoves saves what a decision sets before the plan says so, for a leader that dies in between would leave a budget that knows nothing of
-// its moves, and limits that know nothing of its restart. Moves that never came are counted all the same: who waits longer does no harm. A way
-// back waits for nothing, nor does a workload that stands at 0, a decision without moves, and a failover where the API server
-// refuses to have the history written (a quota of ConfigMaps), or somebody keeps it from being written: this leader counts it
-// all the same. What was measured is saved with it: of what has just moved the next leader takes no lower value than the last
-// one that it knows.
+// SaveMoves saves what a decision sets before the plan says so, for a leader that dies in between would leave a budget
+// that knows nothing of its moves, and limits that know nothing of its restart. Moves that never came are counted all
+// the same: who waits longer does no harm. A way back waits for nothing, nor does a workload that stands at 0, a
+// decision without moves, and a failover where the API server refuses to have the history written (a quota of
+// ConfigMaps), or somebody keeps it from being written: this leader counts it all the same. What was measured is saved
+// with it: of what has just moved the next leader takes no lower value than the last one that it knows.
 func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r, was, m := out.Next.Rollout, in.Memory.Changes, in.Memory
 	back := r != nil && r.Stage == plan.Reverting
@@ -172,7 +173,8 @@ func (a *Archive) SaveMoves(ctx context.Context, in input.Inputs, out cycle.Outc
 	m.HoldOff, m.LastGood = out.Memory.HoldOff, out.Memory.LastGood
 	m.Changes.Pending = out.Memory.PendingOf(in.Memory, Undated(out.Next))
 	if moves > 0 {
-		m.Changes.Ledger, m.Changes.Unserved, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Unserved, out.Memory.Changes.Counted
+		m.Changes.Ledger, m.Changes.Unserved, m.Changes.Counted = out.Memory.Changes.Ledger,
+			out.Memory.Changes.Unserved, out.Memory.Changes.Counted
 	}
 	a.Unsaved = true
 	emptied, err := a.save(ctx, m)
@@ -209,11 +211,13 @@ func Undated(p plan.Plan) string {
 	return plan.Digest(text)
 }
 
-// saveTries is how often a history is written over one that says nothing, or that was deleted, before it stays due: anybody may make an
-// empty one, and a decision must not wait for that. One that says something is another leader's, and is written over by the next cycle.
+// saveTries is how often a history is written over one that says nothing, or that was deleted, before it stays due:
+// anybody may make an empty one, and a decision must not wait for that. One that says something is another leader's,
+// and is written over by the next cycle.
 const saveTries = 3
 
-// save writes the history with the memory. Where another one stands it stays due; emptied: somebody empties it faster than it is written.
+// save writes the history with the memory. Where another one stands it stays due; emptied: somebody empties it faster
+// than it is written.
 func (a *Archive) save(ctx context.Context, m memory.Memory) (emptied bool, err error) {
 	for range saveTries {
 		if emptied, err = a.saveOver(ctx, m); err != nil || !emptied {
@@ -246,7 +250,8 @@ func (a *Archive) saveOver(ctx context.Context, m memory.Memory) (empty bool, er
 	}
 	a.Metrics.Writes.WithLabelValues("history", "written").Inc()
 	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
-		a.Log.Info("the history is full; earlier plans or parts of the memory were dropped", "plans", d.Plans, "parts", d.Parts)
+		a.Log.Info("the history is full; earlier plans or parts of the memory were dropped", "plans", d.Plans, "parts",
+			d.Parts)
 		if !a.crowded {
 			a.Emit(discover.Workload{}, telemetry.HistoryFull(d.Plans, d.Parts))
 		}
@@ -256,8 +261,8 @@ func (a *Archive) saveOver(ctx context.Context, m memory.Memory) (empty bool, er
 	return false, nil
 }
 
-// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one, and reports whether it says
-// anything that a planner wrote.
+// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one, and
+// reports whether it says anything that a planner wrote.
 func (a *Archive) readAgain(ctx context.Context) (empty bool, err error) {
 	current, _, err := a.Store.ReadHistory(ctx)
 	if err != nil {
@@ -268,8 +273,8 @@ func (a *Archive) readAgain(ctx context.Context) (empty bool, err error) {
 }
 
 // HoldHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due
-// next: a leader that ends in between would take what is known of moves and failures along. An own write whose answer was lost, and a
-// label or an annotation of somebody's, are told of nobody.
+// next: a leader that ends in between would take what is known of moves and failures along. An own write whose answer
+// was lost, and a label or an annotation of somebody's, are told of nobody.
 func (a *Archive) HoldHistory(ctx context.Context) error {
 	overtaken, byOthers, err := a.Store.Overtaken(ctx, a.history)
 	if err != nil || !overtaken {
@@ -332,8 +337,9 @@ func (a *Archive) saveWindow(parts map[string][]byte) error {
 func (a *Archive) Locked(base store.Snapshot) []problem.Problem {
 	var list []problem.Problem
 	add := func(name string) {
-		list = append(list, problem.Problem{Phase: problem.PhaseStore, Subject: name, Kind: "Immutable", Message: fmt.Sprintf(
-			"ConfigMap %q is immutable, so that nothing is written to it any more: delete it (kubectl -n %s delete configmap %s; where it stays, take its finalizers out), and ballast makes it anew", name, a.Store.Namespace, name)})
+		list = append(list, problem.Problem{Phase: problem.PhaseStore, Subject: name, Kind: "Immutable",
+			Message: fmt.Sprintf(
+				"ConfigMap %q is immutable, so that nothing is written to it any more: delete it (kubectl -n %s delete configmap %s; where it stays, take its finalizers out), and ballast makes it anew", name, a.Store.Namespace, name)})
 	}
 	if base.Immutable() {
 		add(a.Store.Plan)
@@ -349,8 +355,8 @@ func (a *Archive) TakeIn(in *input.Inputs, snapshot store.Snapshot) {
 	TakeIn(in, snapshot, a.Newest(), a.history.Plans)
 }
 
-// TakeIn takes over what the plan ConfigMap says, judged by the newest plan that is known and the plans that a person may go back to. It
-// is the same for the leader and for whoever asks what a leader would do.
+// TakeIn takes over what the plan ConfigMap says, judged by the newest plan that is known and the plans that a person
+// may go back to. It is the same for the leader and for whoever asks what a leader would do.
 func TakeIn(in *input.Inputs, snapshot store.Snapshot, newest *plan.Plan, kept []history.Record) {
 	doc := snapshot.Document
 	in.InForce, in.Last, in.PlanFault = inforce.Judge(doc, newest)

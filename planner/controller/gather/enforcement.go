@@ -1,4 +1,5 @@
-// Package gather asks for what a cycle decides on, the API server, Prometheus, pods and webhooks, and believes an answer for a while.
+// Package gather asks for what a cycle decides on, the API server, Prometheus, pods and webhooks, and believes an
+// answer for a while.
 package gather
 
 import (
@@ -128,8 +129,8 @@ func Held(in input.Inputs) probe.Held {
 	return h
 }
 
-// askable are the Secrets that take a write, as far as is known, the oldest first: who makes some, under whatever names, must not be all
-// that are asked. One that has no shard yet may be full, and comes last.
+// askable are the Secrets that take a write, as far as is known, the oldest first: who makes some, under whatever
+// names, must not be all that are asked. One that has no shard yet may be full, and comes last.
 func askable(clusters []discover.Cluster, barred map[string]string) (names []string) {
 	var without []string
 	clusters = slices.Clone(clusters)
@@ -182,7 +183,8 @@ func (a *Asker) Installation(ctx context.Context, in input.Inputs) []installatio
 		return nil
 	}
 	w := in.Workload
-	names := installation.Names{Namespace: w.Namespace, Workload: w.Name, Plan: in.Config.Plan.ConfigMap, Planner: in.PlannerUser}
+	names := installation.Names{Namespace: w.Namespace, Workload: w.Name, Plan: in.Config.Plan.ConfigMap,
+		Planner: in.PlannerUser}
 	seen, err := a.Installed(ctx, names)
 	if err != nil {
 		a.Log.Error(err, "looking at the installation; it is tried again")

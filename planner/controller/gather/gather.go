@@ -39,8 +39,10 @@ func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, e
 	if p == nil {
 		return nil, errors.New("the configuration names no Prometheus: poll.pods asks the application-controllers' pods, which only a running planner does")
 	}
-	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Within: time.Duration(c.Interval), Concurrency: p.Concurrency,
-		Pods: promql.PodsMatcher(p.PodLabel, target) + promql.Matchers(p.Matchers), PodLabel: p.PodLabel, Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
+	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Within: time.Duration(c.Interval),
+		Concurrency: p.Concurrency,
+		Pods:        promql.PodsMatcher(p.PodLabel, target) + promql.Matchers(p.Matchers), PodLabel: p.PodLabel,
+		Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
 }
 
 // Look reads what stands in Argo CD's namespace: the cluster Secrets, of too many those that are known first, Argo CD's
@@ -58,7 +60,8 @@ func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known di
 	return in, w, err
 }
 
-// Looker looks at what stands for cycles and repairs, one at a time: a list of more Secrets than are planned takes room.
+// Looker looks at what stands for cycles and repairs, one at a time: a list of more Secrets than are planned takes
+// room.
 type Looker struct {
 	*wiring.Options
 	looking sync.Mutex

@@ -28,14 +28,15 @@ type counted struct {
 	err       error
 }
 
-// asked is one question about Applications that goes on beside the cycles that wait for its answer no longer, and the last answer.
+// asked is one question about Applications that goes on beside the cycles that wait for its answer no longer, and the
+// last answer.
 type asked struct {
 	running chan counted // the listing that goes on
 	last    counted
 }
 
-// count asks how many Applications there are, for as long as wait lasts. One listing goes on beside the cycles that wait for it no longer,
-// and the last numbers stand meanwhile.
+// count asks how many Applications there are, for as long as wait lasts. One listing goes on beside the cycles that
+// wait for it no longer, and the last numbers stand meanwhile.
 func (o *Observer) count(
 	ctx, wait context.Context, a *asked, ask Count, namespace string, fleet discover.Fleet, age time.Duration,
 ) (counted, error) {
@@ -78,7 +79,8 @@ func (o *Observer) count(
 func (ask Count) listed(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (found counted) {
 	defer func() {
 		if p := recover(); p != nil {
-			found = counted{namespace: namespace, err: fmt.Errorf("listing Applications ended in a panic of type %T", p)}
+			found = counted{namespace: namespace, err: fmt.Errorf("listing Applications ended in a panic of type %T",
+				p)}
 		}
 	}()
 	within, end := context.WithTimeout(ctx, listsFor)

@@ -27,8 +27,8 @@ import (
 
 // Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be
 // reached: a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how
-// many Applications each server has, by a listing of at most that age, and when that was so; ByServer, which may be nil, how many of
-// them give the server and not the cluster's name.
+// many Applications each server has, by a listing of at most that age, and when that was so; ByServer, which may be
+// nil, how many of them give the server and not the cluster's name.
 type Observer struct {
 	Reader client.Reader
 	Scrape *scrape.Scraper
@@ -65,7 +65,8 @@ func (o *Observer) Observe(
 		alone = ""
 		o.askAgain(ctx, f, controllers.Pods, reports)
 	}
-	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: scrape.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
+	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: scrape.Pods(reports), Work: workOf(reports),
+		Trouble: controllers.Problems}
 	if controllers.Dynamic {
 		seen.Slots = controllers.Slots(w.Replicas, now)
 	}
@@ -77,7 +78,8 @@ func (o *Observer) Observe(
 	}
 	for _, r := range reports {
 		if r.Ready && !r.Answered() {
-			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s%s", r.Name, r.Err, alone))
+			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s%s", r.Name, r.Err,
+				alone))
 		}
 	}
 	return seen, reports
@@ -176,8 +178,8 @@ func (a *Asker) ObservePods(ctx context.Context, f poll.Fetcher, in input.Inputs
 // neighboursEvery is how long what else has a say over the workload is believed.
 const neighboursEvery = 5 * time.Minute
 
-// A look that lasts longer than besideFor is given up, and what was seen last stands: who may make what is looked at may make any number
-// of it, and no cycle may wait for that. It is tried again a minute later.
+// A look that lasts longer than besideFor is given up, and what was seen last stands: who may make what is looked at
+// may make any number of it, and no cycle may wait for that. It is tried again a minute later.
 const (
 	besideFor   = 20 * time.Second
 	besideAgain = time.Minute
@@ -239,8 +241,8 @@ func (a around) lasts(interval time.Duration) time.Duration {
 	return interval
 }
 
-// Surroundings asks once an interval for what size rules read beside loads, of large clusters less often. While the API server does
-// not answer, what was seen last stands, with the time at which it was.
+// Surroundings asks once an interval for what size rules read beside loads, of large clusters less often. While the API
+// server does not answer, what was seen last stands, with the time at which it was.
 func (a *Asker) Surroundings(ctx context.Context, in input.Inputs) inputs.Surroundings {
 	want, of := inputs.WantsOf(in.Config.Size), standing.TargetOf(in.Workload)
 	if a.Surround == nil || !want.Any() {

@@ -27,8 +27,9 @@ type Known struct {
 	heard    heard
 }
 
-// heard is what people's words on the plan ConfigMap were when somebody saw it last: the watch, or who read or wrote it.
-// A cycle alone sees them too seldom: whoever deletes the ConfigMap between two of them would undo a freeze, or its end.
+// heard is what people's words on the plan ConfigMap were when somebody saw it last: the watch, or who read or wrote
+// it. A cycle alone sees them too seldom: whoever deletes the ConfigMap between two of them would undo a freeze, or its
+// end.
 type heard struct {
 	known   bool
 	version uint64 // the object's, which grows
@@ -76,8 +77,9 @@ func (k *Known) HasJudged() bool {
 // Hear takes the words of a plan ConfigMap, unless later ones are known.
 func (k *Known) Hear(cm *corev1.ConfigMap) { k.HearAfter(cm, 0) }
 
-// HearAfter takes the words of a plan ConfigMap that was read while the last that were heard were of that version. A read that asks etcd is
-// never behind what was known when it began: one with a lower version is of an etcd that was restored, whose versions begin again.
+// HearAfter takes the words of a plan ConfigMap that was read while the last that were heard were of that version. A
+// read that asks etcd is never behind what was known when it began: one with a lower version is of an etcd that was
+// restored, whose versions begin again.
 func (k *Known) HearAfter(cm *corev1.ConfigMap, last uint64) {
 	words, err := store.Words(cm)
 	if err != nil {
@@ -123,8 +125,8 @@ func (k *Known) Words() (words []byte, known bool) {
 	return k.heard.words, k.heard.known
 }
 
-// Judge says of a plan that was read whether it is in force, by the newest that is known: one of a lower revision is a backup that
-// somebody restored, and one that cannot be read is none. Then the newest is put back, and fault says why.
+// Judge says of a plan that was read whether it is in force, by the newest that is known: one of a lower revision is a
+// backup that somebody restored, and one that cannot be read is none. Then the newest is put back, and fault says why.
 func Judge(doc configmap.Document, newest *plan.Plan) (inForce, last *plan.Plan, fault string) {
 	inForce, last = doc.Plan, nil
 	if older := doc.Plan != nil && newest != nil && doc.Plan.Revision < newest.Revision; doc.Plan == nil || older {

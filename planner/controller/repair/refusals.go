@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// barredFrom is after how many refusals in a row a Secret counts as one that cannot be written: an admission webhook
-	// that restarts refuses some.
+	// barredFrom is after how many refusals in a row a Secret counts as one that cannot be written: an admission
+	// webhook that restarts refuses some.
 	barredFrom = 3
-	// barredFor is for how long after the last one: longer than the longest wait between two writes of one value (10 min), or
-	// each would begin the count anew. Then a change that needs it tries again.
+	// barredFor is for how long after the last one: longer than the longest wait between two writes of one value (10
+	// min), or each would begin the count anew. Then a change that needs it tries again.
 	barredFor = 25 * time.Minute
 	// unsizedFor is the same for a pod's size, of which one refusal is enough.
 	unsizedFor = 10 * time.Minute
@@ -62,7 +62,8 @@ func (r *refusals) note(result apply.Result) {
 	why, refused := apply.Refusal(result.Err)
 	switch {
 	case refused:
-		of[name] = refusedWrites{times: of[name].times + 1, at: r.Clock.Now(), why: why, roomless: apply.RefusedForRoom(result.Err)}
+		of[name] = refusedWrites{times: of[name].times + 1, at: r.Clock.Now(), why: why,
+			roomless: apply.RefusedForRoom(result.Err)}
 	case result.Err == nil, result.Outcome == apply.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
 		delete(of, name)
 	}

@@ -51,7 +51,8 @@ type Repairs struct {
 
 // New makes repairs that look as soon as something drifts. What panics in them is caught.
 func New(o *wiring.Options, looker *gather.Looker, known *inforce.Known, secrets *telemetry.SecretNews, drifted <-chan struct{}, caught func(string, any) error) *Repairs {
-	return &Repairs{Options: o, looker: looker, drifted: drifted, plan: known, caught: caught, Refused: newRefusals(o), sizes: &sizeNews{Options: o}, secrets: secrets}
+	return &Repairs{Options: o, looker: looker, drifted: drifted, plan: known, caught: caught, Refused: newRefusals(o),
+		sizes: &sizeNews{Options: o}, secrets: secrets}
 }
 
 // shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, who
@@ -71,7 +72,8 @@ type shown struct {
 func (r *Repairs) Show(in input.Inputs, out cycle.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	memory := memory.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
+	memory := memory.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers,
+		Made: out.Memory.Made}
 	pods := out.Memory.Changes.Replicas.Dated(in.Observed.Pods, in.Now)
 	r.shown = shown{pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known, in.Resizes}
 }
@@ -172,10 +174,12 @@ func (r *Repairs) due(d configmap.Document, fleet discover.Fleet, w discover.Wor
 	last := r.lookedAt()
 	seen := standing.Seen(d.Plan.Clusters, fleet, last.known, w)
 	seen.Accepted = d.AcceptDiscovery
-	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Repaired = last.pods, last.owned, last.owners, last.at, r.Applier.Repaired()
+	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Repaired = last.pods, last.owned, last.owners, last.at,
+		r.Applier.Repaired()
 	live := r.Config().Rollout.Live
 	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: r.Clock.Now()}
-	o.NoResize, o.KeepsLimits, o.Refused = last.resizes != nil && !*last.resizes, r.Applier.KeepsLimits(), r.Refused.Pods()
+	o.NoResize, o.KeepsLimits, o.Refused = last.resizes != nil && !*last.resizes, r.Applier.KeepsLimits(),
+		r.Refused.Pods()
 	o.Roomless = r.Refused.Roomless()
 	return diff.Between(plan.NewView(*d.Plan, standing.Pins(d.Pins, fleet.Clusters)), seen, o)
 }
@@ -214,7 +218,8 @@ func (r *Repairs) ReportSteps(w discover.Workload, done apply.Report) (again tim
 	return again
 }
 
-// onSecrets is what became of writes to cluster Secrets, told on each, the oldest Secret first: there is not room for any number.
+// onSecrets is what became of writes to cluster Secrets, told on each, the oldest Secret first: there is not room for
+// any number.
 func onSecrets(results []apply.Result, secrets []discover.Secret) (events []telemetry.Event) {
 	of := make(map[string]discover.Secret, len(secrets))
 	for _, s := range secrets {

@@ -1,4 +1,5 @@
-// Package wiring is what the loop and its parts are given to work with: clients, the clock, metrics, and whom to ask and to tell.
+// Package wiring is what the loop and its parts are given to work with: clients, the clock, metrics, and whom to ask
+// and to tell.
 package wiring
 
 import (

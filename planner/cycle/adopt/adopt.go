@@ -81,11 +81,14 @@ func (a *Adoption) reportOrphans() {
 		}
 		mend := "ballast gives it an owner in Hold and Enforce"
 		if c.Immutable || c.Unmanaged {
-			mend = "ballast may not write its Secret: make it anew, or take the annotation " + plan.AnnotationUnmanaged + " away"
+			mend = "ballast may not write its Secret: make it anew, or take the annotation " +
+				plan.AnnotationUnmanaged + " away"
 		}
-		a.Found = append(a.Found, problem.Problem{Phase: problem.PhaseDiscover, Subject: c.Shard.ID, Kind: "Orphaned", Message: fmt.Sprintf(
-			"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); %s",
-			c.Shard.ID, a.In.Workload.Replicas, standing.ControllerReplicas(a.In.Workload), plan.EnvReplicas, mend)})
+		a.Found = append(a.Found, problem.Problem{Phase: problem.PhaseDiscover, Subject: c.Shard.ID, Kind: "Orphaned",
+			Message: fmt.Sprintf(
+				"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); %s",
+				c.Shard.ID, a.In.Workload.Replicas, standing.ControllerReplicas(a.In.Workload), plan.EnvReplicas,
+				mend)})
 	}
 }
 
@@ -115,11 +118,13 @@ func (a *Adoption) reportBeyond() {
 	if !a.Next.FreeReplicas || !a.Next.Mode.Enforced() || w.Replicas <= most {
 		return
 	}
-	message := fmt.Sprintf("%s %q has %d replicas, and partition.maxReplicas is %d: the others receive no cluster", w.Kind, w.Name, w.Replicas, most)
+	message := fmt.Sprintf("%s %q has %d replicas, and partition.maxReplicas is %d: the others receive no cluster",
+		w.Kind, w.Name, w.Replicas, most)
 	if env := standing.ControllerReplicas(w); w.Kind == plan.StatefulSet && env < w.Replicas {
 		message += fmt.Sprintf(", and to Argo CD those from %d on are replica 0 once more, so that its clusters have several (%s is %d)", env, plan.EnvReplicas, env)
 	}
-	a.Found = append(a.Found, problem.Problem{Phase: problem.PhaseRollout, Kind: "BeyondMaxReplicas", Message: message + "; raise partition.maxReplicas, or lower the autoscaler's maximum"})
+	a.Found = append(a.Found, problem.Problem{Phase: problem.PhaseRollout, Kind: "BeyondMaxReplicas", Message: message +
+		"; raise partition.maxReplicas, or lower the autoscaler's maximum"})
 }
 
 // selectorOf is what tells the webhook which Secrets are clusters; empty where Argo CD's label does.
@@ -133,7 +138,8 @@ func selectorOf(c config.PlannerConfig) string {
 
 // frame takes over what the configuration and the workload say outside the rows.
 func (a *Adoption) frame() {
-	a.Next.Target, a.Next.PlannerUser, a.Next.Selector = standing.TargetOf(a.In.Workload), a.In.PlannerUser, selectorOf(a.In.Config)
+	a.Next.Target, a.Next.PlannerUser, a.Next.Selector = standing.TargetOf(a.In.Workload), a.In.PlannerUser,
+		selectorOf(a.In.Config)
 	a.Next.FreeReplicas = ground.ByWorkload(a.In.Config.Partition)
 	a.Next.MaxReplicas = a.mostHeld(MaxReplicas(a.In.Config.Partition, a.Next))
 	a.dropSizes()
@@ -170,9 +176,9 @@ func (a *Adoption) optOut() {
 	}
 }
 
-// mostHeld is the most replicas, but for those that stand and that a pin or a Secret that nobody may write asks for: they stay until
-// a person takes that away. To the webhook they hold as long as the replica does, so that a lower number would only turn their
-// clusters to and fro, and be asked for again at each election.
+// mostHeld is the most replicas, but for those that stand and that a pin or a Secret that nobody may write asks for:
+// they stay until a person takes that away. To the webhook they hold as long as the replica does, so that a lower
+// number would only turn their clusters to and fro, and be asked for again at each election.
 func (a *Adoption) mostHeld(most int) int {
 	if a.Next.FreeReplicas {
 		return most
@@ -191,12 +197,14 @@ func (a *Adoption) mostHeld(most int) int {
 	if by == "" {
 		return most
 	}
-	a.Found = append(a.Found, problem.Problem{Phase: problem.PhasePartition, Subject: by, Kind: "ReplicasHeld", Message: fmt.Sprintf(
-		"partition.maxReplicas is %d, and %d are needed, since %q %s", most, held, by, why)})
+	a.Found = append(a.Found, problem.Problem{Phase: problem.PhasePartition, Subject: by, Kind: "ReplicasHeld",
+		Message: fmt.Sprintf(
+			"partition.maxReplicas is %d, and %d are needed, since %q %s", most, held, by, why)})
 	return held
 }
 
-// reportCap says that the cap is too small for the fleet: a replica has more, and who wrote the number hears of it nowhere else.
+// reportCap says that the cap is too small for the fleet: a replica has more, and who wrote the number hears of it
+// nowhere else.
 func (a *Adoption) reportCap() {
 	configured, most := a.In.Config.Partition.MaxClustersPerReplica, a.MostClusters()
 	if most <= configured {
@@ -218,13 +226,14 @@ func MaxReplicas(p config.Partition, now plan.Plan) int {
 	return max(most, 1)
 }
 
-// takeAwaited takes over an env that came with somebody's change of the pod template, once every pod has it; where it is awaited no
-// more, at once: it stands, and taking it back would restart every pod.
+// takeAwaited takes over an env that came with somebody's change of the pod template, once every pod has it; where it
+// is awaited no more, at once: it stands, and taking it back would restart every pod.
 func (a *Adoption) takeAwaited() {
 	waits := a.Next.Mode == plan.Enforce && a.Env().Awaits()
 	if a.Env().Awaited() && (!waits || a.Env().Replaced()) {
 		a.Next.ControllerReplicas = a.Next.NextControllerReplicas
 		a.Notes = append(a.Notes,
-			fmt.Sprintf("%s is %d, as it came with a change of the pod template", plan.EnvReplicas, a.Next.ControllerReplicas))
+			fmt.Sprintf("%s is %d, as it came with a change of the pod template", plan.EnvReplicas,
+				a.Next.ControllerReplicas))
 	}
 }

@@ -20,8 +20,8 @@ func cordonedNow(in input.Inputs, most int) []int {
 	return cordoned[:min(len(cordoned), mostListed)]
 }
 
-// SetArrivals writes into the plan what decides where a new cluster goes. While a discovery is refused all but the cordons
-// stays as it is: what is not seen may be there all the same.
+// SetArrivals writes into the plan what decides where a new cluster goes. While a discovery is refused all but the
+// cordons stays as it is: what is not seen may be there all the same.
 func SetArrivals(g *ground.Ground) {
 	g.Next.Cordoned = cordonedNow(g.In, max(g.Next.MaxReplicas, g.Next.Replicas))
 	if g.Partial {

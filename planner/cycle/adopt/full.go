@@ -10,10 +10,10 @@ import (
 	"ballast/planner/plan"
 )
 
-// SayFull writes into the plan which replicas take no new cluster while another one does: those that have as many clusters as they
-// may, and those without the memory, or the capacity, for one more. Capacity is what people say that a replica may carry, 0 for
-// nothing; loads are of the fleet's clusters, nil while nothing is known. Target is where a rollout takes clusters: they count there
-// already. While a discovery is refused the list stays as it is.
+// SayFull writes into the plan which replicas take no new cluster while another one does: those that have as many
+// clusters as they may, and those without the memory, or the capacity, for one more. Capacity is what people say that a
+// replica may carry, 0 for nothing; loads are of the fleet's clusters, nil while nothing is known. Target is where a
+// rollout takes clusters: they count there already. While a discovery is refused the list stays as it is.
 func SayFull(g *ground.Ground, target map[string]int, capacity plan.Load, loads []plan.Load) {
 	if g.Partial {
 		return
@@ -37,15 +37,15 @@ func SayFull(g *ground.Ground, target map[string]int, capacity plan.Load, loads 
 	}
 }
 
-// Unmeasured reports whether a cluster came within the last hour and carries something of its own: the metrics say nothing of it yet,
-// or less than they will. A second Secret of its server brings nothing more.
+// Unmeasured reports whether a cluster came within the last hour and carries something of its own: the metrics say
+// nothing of it yet, or less than they will. A second Secret of its server brings nothing more.
 func Unmeasured(g *ground.Ground, i int) bool {
 	c := &g.Fleet.Clusters[i]
 	return !c.Created.IsZero() && g.In.Now.Sub(c.Created) < discover.KnownAfter && !c.Follows && !c.Skip
 }
 
-// assumed are the loads, and of an arrival the mean at least: else hundreds would all come to the one replica with room, until they
-// are measured.
+// assumed are the loads, and of an arrival the mean at least: else hundreds would all come to the one replica with
+// room, until they are measured.
 func assumed(g *ground.Ground, loads []plan.Load, b *brim) []plan.Load {
 	if b == nil || loads == nil {
 		return loads
@@ -72,9 +72,11 @@ func atLeast[T plan.Load | plan.Bytes](g *ground.Ground, amounts []T, mean T) []
 	return amounts
 }
 
-// binsOf are the replicas that new clusters may come to, with all that they have, and what a rollout or a pin brings them.
+// binsOf are the replicas that new clusters may come to, with all that they have, and what a rollout or a pin brings
+// them.
 func binsOf(g *ground.Ground, target map[string]int, loads []plan.Load, memory []plan.Bytes) []placement.Bin {
-	bins := make([]placement.Bin, plan.NewView(plan.Plan{Replicas: g.Next.Replicas, Rollout: g.Next.Rollout}, nil).Stable())
+	bins := make([]placement.Bin, plan.NewView(plan.Plan{Replicas: g.Next.Replicas, Rollout: g.Next.Rollout},
+		nil).Stable())
 	for i, c := range g.Fleet.Clusters {
 		at := g.Standing(i)
 		on := []int{at, comesTo(g.Next.Rollout, target, c.Shard.ID, at), g.FixedTo(i).At}
@@ -107,9 +109,9 @@ func comesTo(r *plan.Rollout, target map[string]int, name string, at int) int {
 	return at
 }
 
-// brim is how far a replica may be filled, with load or with memory: from high on it is full, until it is at low again, so that what
-// jitters between the two is not written anew. What a new cluster brings nobody knows: it counts as one of the mean of all that bring
-// any, and as that at least for an hour. Nil bounds nothing.
+// brim is how far a replica may be filled, with load or with memory: from high on it is full, until it is at low again,
+// so that what jitters between the two is not written anew. What a new cluster brings nobody knows: it counts as one of
+// the mean of all that bring any, and as that at least for an hour. Nil bounds nothing.
 type brim struct {
 	mean, high, low int64
 	unknown         bool // what replicas have: what was full stays so

@@ -103,9 +103,10 @@ func (l layout) thatFit(clusters []int) []int {
 		}
 	}
 	if len(left) > 0 {
-		l.Found = append(l.Found, problem.Problem{Phase: problem.PhaseDiscover, Subject: l.Fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
-			"the plan has no room for %s, the first is %q: they stay where the webhook put them, and nothing moves them; delete Secrets that are none of a cluster's, or give them shorter names",
-			plural.Of(len(left), "cluster"), l.Fleet.Clusters[left[0]].Shard.ID)})
+		l.Found = append(l.Found, problem.Problem{Phase: problem.PhaseDiscover,
+			Subject: l.Fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
+				"the plan has no room for %s, the first is %q: they stay where the webhook put them, and nothing moves them; delete Secrets that are none of a cluster's, or give them shorter names",
+				plural.Of(len(left), "cluster"), l.Fleet.Clusters[left[0]].Shard.ID)})
 	}
 	return fit
 }
@@ -121,8 +122,8 @@ func (l layout) bytes() map[string]int {
 	return bytes
 }
 
-// place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous. The Secret that
-// leads its server comes first, and the others join it.
+// place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous. The
+// Secret that leads its server comes first, and the others join it.
 func (l layout) place(clusters []int) {
 	if len(clusters) == 0 {
 		return
@@ -214,8 +215,8 @@ func (l layout) leaveAlone(v *plan.View) {
 	}
 }
 
-// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile, or a Secret that nobody may write any
-// more: the replica that a person chose stays, unless people took it away themselves.
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile, or a Secret that nobody may write
+// any more: the replica that a person chose stays, unless people took it away themselves.
 func (l layout) retarget() {
 	under := l.Next.Rollout
 	if under == nil || l.Next.FreeReplicas || under.Replicas >= l.Next.Replicas {
@@ -266,7 +267,8 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 		case !known:
 			continue
 		case m.Claim == placement.Pinned && m.At != home:
-			l.Found = append(l.Found, problem.Problem{Phase: problem.PhasePartition, Subject: m.Name, Kind: "PinConflict",
+			l.Found = append(l.Found, problem.Problem{Phase: problem.PhasePartition, Subject: m.Name,
+				Kind: "PinConflict",
 				Message: fmt.Sprintf("%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike",
 					m.Name, m.At, lead, home)})
 			continue

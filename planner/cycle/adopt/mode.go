@@ -10,8 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// stillStopped reports whether rollout.x0y holds every replica stopped, or has yet to bring them back: the plan that says so may be
-// written minutes before the workload follows.
+// stillStopped reports whether rollout.x0y holds every replica stopped, or has yet to bring them back: the plan that
+// says so may be written minutes before the workload follows.
 func (a *Adoption) stillStopped() bool {
 	w, least := a.In.Workload, a.Next.Replicas
 	if a.Next.FreeReplicas {
@@ -21,12 +21,15 @@ func (a *Adoption) stillStopped() bool {
 	return comesBack || a.Next.Rollout != nil && a.Next.Replicas < 1
 }
 
-// setMode takes over the configured mode, and the number of replicas where nothing is held. No mode but Enforce goes on with a
-// rollout, and one that has stopped every replica brings them back first.
+// setMode takes over the configured mode, and the number of replicas where nothing is held. No mode but Enforce goes on
+// with a rollout, and one that has stopped every replica brings them back first.
 func (a *Adoption) setMode(stopped bool) {
 	if a.In.Workload.Replicas >= discover.MostReplicas {
-		a.Found = append(a.Found, problem.Problem{Phase: problem.PhaseDiscover, Kind: "TooManyReplicas", Message: fmt.Sprintf(
-			"%s %q asks for %d replicas or more, and as many is all that is planned for: scale it", a.In.Workload.Kind, a.In.Workload.Name, discover.MostReplicas)})
+		a.Found = append(a.Found, problem.Problem{Phase: problem.PhaseDiscover, Kind: "TooManyReplicas",
+			Message: fmt.Sprintf(
+				"%s %q asks for %d replicas or more, and as many is all that is planned for: scale it",
+				a.In.Workload.Kind,
+				a.In.Workload.Name, discover.MostReplicas)})
 	}
 	before := a.Next.Mode
 	if a.Next.Mode = a.In.Config.Mode; stopped && a.Next.Mode != plan.Enforce {
@@ -43,8 +46,8 @@ func (a *Adoption) setMode(stopped bool) {
 	}
 }
 
-// holdLess takes over a configured mode that holds less than the plan does: that a person's hands are free waits for no list of
-// clusters. One that holds more waits until the list is believed.
+// holdLess takes over a configured mode that holds less than the plan does: that a person's hands are free waits for no
+// list of clusters. One that holds more waits until the list is believed.
 func (a *Adoption) holdLess() {
 	less := []plan.Mode{plan.Observe, plan.Hold, plan.Enforce}
 	if slices.Index(less, a.In.Config.Mode) < slices.Index(less, a.Next.Mode) {

@@ -51,7 +51,8 @@ func WithinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan 
 	p.ControllerReplicas = boundedEnv(p.ControllerReplicas, most, in.Workload)
 	p.NextControllerReplicas = boundedEnv(p.NextControllerReplicas, most, in.Workload)
 	if in.Observed.Known { // what the pods have stands, and while nobody sees it nothing is taken from them
-		resize.Evidence{Size: in.Config.Size, Template: in.Workload.Resources, Pods: in.Observed.Pods, Memory: in.Memory.Sizes}.Bound(p)
+		resize.Evidence{Size: in.Config.Size, Template: in.Workload.Resources, Pods: in.Observed.Pods,
+			Memory: in.Memory.Sizes}.Bound(p)
 	}
 	if r := p.Rollout; r != nil {
 		boundRollout(r, most, in.Workload)
@@ -73,8 +74,8 @@ func within(rows map[string]plan.Row, most int) map[string]plan.Row {
 	return rows
 }
 
-// evidenced is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry which ballast writes. In
-// others, opted out or immutable, people may write any number.
+// evidenced is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry which
+// ballast writes. In others, opted out or immutable, people may write any number.
 func evidenced(w discover.Workload, fleet discover.Fleet) int {
 	n := max(standing.Replicas(w), standing.ControllerReplicas(w))
 	for _, c := range fleet.Clusters {
@@ -106,12 +107,13 @@ func boundedEnv(env, most int, w discover.Workload) int {
 
 // PutBack is the reason of a plan that takes the place of one that was lost or is not believed.
 func PutBack(fault string) string {
-	return "put back the last plan, which was " + map[string]string{"": "deleted", PlanForeign: "overwritten by a foreign one",
-		PlanBroken: "broken", PlanOlder: "overwritten by an older one"}[fault]
+	return "put back the last plan, which was " + map[string]string{"": "deleted",
+		PlanForeign: "overwritten by a foreign one",
+		PlanBroken:  "broken", PlanOlder: "overwritten by an older one"}[fault]
 }
 
-// stood is how many replicas there are, or were before all were stopped: what the env says, but none beyond the highest shard where each
-// cluster's Secret has one. Under live the env is maxReplicas, of which most never ran.
+// stood is how many replicas there are, or were before all were stopped: what the env says, but none beyond the highest
+// shard where each cluster's Secret has one. Under live the env is maxReplicas, of which most never ran.
 func stood(w discover.Workload, fleet discover.Fleet) int {
 	n := standing.Replicas(w)
 	if w.Replicas > 0 || len(fleet.Clusters) == 0 {
@@ -143,9 +145,9 @@ func FirstPlan(in input.Inputs) plan.Plan {
 	}
 }
 
-// BringBack is the plan that a leader goes by which believes none, for want of the key: what the one that stands says, every
-// number within what is configured or stands. Where that holds every replica stopped it is to be written, with the count of
-// before the stop; false: nothing is held stopped.
+// BringBack is the plan that a leader goes by which believes none, for want of the key: what the one that stands says,
+// every number within what is configured or stands. Where that holds every replica stopped it is to be written, with
+// the count of before the stop; false: nothing is held stopped.
 func BringBack(stands plan.Plan, in input.Inputs) (plan.Plan, bool) {
 	bounded := WithinBounds(stands, in, discover.All(in.Discovered, in.Now))
 	if !stands.Mode.Enforced() || !adopt.NoReplicaRuns(stands.Rollout) {

@@ -17,9 +17,9 @@ import (
 // lostPast is what the world still shows of a past that no history has any more.
 type lostPast struct{ *outcome.Draft }
 
-// RestoreLastRestart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are older than the fleet: else
-// rollout.x0y could stop every replica twice within change.restarts.every. It is for a fleet that ballast held: most Secrets have their
-// shard, and the env needs no restart of rollout.live's.
+// RestoreLastRestart counts the fleet's last restart where nobody remembers it, since plan and history are lost, or are
+// older than the fleet: else rollout.x0y could stop every replica twice within change.restarts.every. It is for a fleet
+// that ballast held: most Secrets have their shard, and the env needs no restart of rollout.live's.
 func RestoreLastRestart(d *outcome.Draft, g *ground.Ground) {
 	f := lostPast{d}
 	m, seen := &f.Out.Memory.Changes, podsSeen(f.In)
@@ -41,8 +41,8 @@ func (f lostPast) lost() bool {
 	return first || !m.Restarted.IsZero()
 }
 
-// lastRestart is what is remembered of it, or what the pods show that nobody remembers. Where nobody ever saw a pod it is taken to be now,
-// until one is seen.
+// lastRestart is what is remembered of it, or what the pods show that nobody remembers. Where nobody ever saw a pod it
+// is taken to be now, until one is seen.
 func (f lostPast) lastRestart(seen bool) time.Time {
 	m := f.Out.Memory.Changes
 	shown := ShownRestart(f.In)
@@ -81,8 +81,9 @@ func mostStamped(fleet discover.Fleet) bool {
 	return 2*stamped > ours
 }
 
-// ShownRestart is when the fleet may have restarted last, by its pods; zero: not within change.restarts.every, or they do not tell. After a
-// restart of all of them none runs for longer, so that the oldest tells how long ago it is at least.
+// ShownRestart is when the fleet may have restarted last, by its pods; zero: not within change.restarts.every, or they
+// do not tell. After a restart of all of them none runs for longer, so that the oldest tells how long ago it is at
+// least.
 func ShownRestart(in input.Inputs) time.Time {
 	every := time.Duration(in.Config.Change.Restarts.Every)
 	if every > 0 && (in.Workload.Replicas == 0 || ground.Rolling(in, plan.Plan{})) {

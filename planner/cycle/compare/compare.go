@@ -28,7 +28,8 @@ func InForce(in input.Inputs) Comparison {
 	fleet := standing.Fleet(in)
 	c := Comparison{Pins: standing.Pins(in.Pins, fleet.Clusters)}
 	for _, p := range fleet.Problems {
-		c.Problems = append(c.Problems, problem.Problem{Phase: problem.PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message}.Printable())
+		c.Problems = append(c.Problems, problem.Problem{Phase: problem.PhaseDiscover, Subject: p.Secret,
+			Kind: string(p.Kind), Message: p.Message}.Printable())
 	}
 	if in.InForce == nil {
 		return c
@@ -38,7 +39,8 @@ func InForce(in input.Inputs) Comparison {
 	seen.Accepted = in.Discovered.AcceptDiscovery
 	seen.Pods = in.Observed.Pods
 	c.Diff = diff.Between(view, seen, sizing.Options(in))
-	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
+	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)),
+		in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
 		loads[i] = plan.LoadOf(in.InForce.Clusters[cl.Shard.ID].Load)

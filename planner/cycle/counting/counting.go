@@ -1,4 +1,5 @@
-// Package counting says how many replicas there may be: by the weights, by what they are known to bear, and by the rules of change.
+// Package counting says how many replicas there may be: by the weights, by what they are known to bear, and by the
+// rules of change.
 package counting
 
 import (
@@ -29,15 +30,16 @@ type tally struct {
 // counting asks the rules of change for the number of replicas.
 type counting struct{ *outcome.Draft }
 
-// Allowed asks change.out and change.in for how many of the replicas that are wanted there may be now, of however many: all of
-// those that people did not ask for.
+// Allowed asks change.out and change.in for how many of the replicas that are wanted there may be now, of however many:
+// all of those that people did not ask for.
 func Allowed(draft *outcome.Draft, g *ground.Ground, d division.Division, wanted int, due bool) (allowed int) {
 	c := counting{draft}
 	if bounds.Counted(g, false) {
 		c.Out.Memory.Counts.History, c.Out.Memory.Counts.Blocked = change.Past{}, nil
 		return wanted
 	}
-	of := tally{now: min(bounds.Settled(g.Next), d.Bounds.MaxReplicas), wanted: wanted, musts: max(bounds.MustHave(g), g.Held()), due: due,
+	of := tally{now: min(bounds.Settled(g.Next), d.Bounds.MaxReplicas), wanted: wanted,
+		musts: max(bounds.MustHave(g), g.Held()), due: due,
 		over: d.Starved > 0 || c.overloaded(c.Out.Now, d.Bounds.Capacity)}
 	for _, item := range d.Items {
 		of.musts = max(of.musts, item.Replica+1)
@@ -64,7 +66,8 @@ func (c counting) allowed(g *ground.Ground, of tally) int {
 	if of.wanted > of.now && of.wanted <= of.musts {
 		return of.wanted
 	}
-	ask := change.Ask{Now: c.In.Now, Current: int64(of.now), Wanted: int64(of.wanted), OverCapacity: of.over, OOMKilled: c.killedSince(h.Last)}
+	ask := change.Ask{Now: c.In.Now, Current: int64(of.now), Wanted: int64(of.wanted), OverCapacity: of.over,
+		OOMKilled: c.killedSince(h.Last)}
 	if g.Next.Rollout != nil {
 		ask.Known = []change.BlockReason{change.RolloutInProgress}
 	}
@@ -79,8 +82,8 @@ func (c counting) allowed(g *ground.Ground, of tally) int {
 	return allowed
 }
 
-// killedSince reports whether a replica was OOM-killed since the number changed last, and within a day. A node's clock that is ahead
-// may date a kill after the change that was made for it.
+// killedSince reports whether a replica was OOM-killed since the number changed last, and within a day. A node's clock
+// that is ahead may date a kill after the change that was made for it.
 func (c counting) killedSince(last int64) bool {
 	answered := c.In.Memory.Counts.Killed
 	return slices.ContainsFunc(c.In.Observed.Pods, func(p observed.Pod) bool {
@@ -92,7 +95,8 @@ func (c counting) killedSince(last int64) bool {
 
 // blockCount says what keeps the number from changing, and since when: the rules of change, or the weights themselves.
 func (c counting) blockCount(v change.Verdict, of tally, before map[string]time.Time) {
-	b := resize.Blocked{Replica: size.All, Resource: resize.ResourceReplicas, Direction: v.Direction, From: strconv.Itoa(of.now), To: strconv.Itoa(of.wanted)}
+	b := resize.Blocked{Replica: size.All, Resource: resize.ResourceReplicas, Direction: v.Direction,
+		From: strconv.Itoa(of.now), To: strconv.Itoa(of.wanted)}
 	w := c.Counts().Weights
 	switch {
 	case len(v.Blocks) > 0:

@@ -20,8 +20,8 @@ import (
 // evidence holds what replicas are known to bear.
 type evidence struct{ *outcome.Draft }
 
-// weigh holds what replicas are known to bear, and tells people when one has carried more for long. It moves nothing and
-// adds no replica: that more is too much nobody knows, either.
+// weigh holds what replicas are known to bear, and tells people when one has carried more for long. It moves nothing
+// and adds no replica: that more is too much nobody knows, either.
 func (e evidence) weigh(g *ground.Ground) {
 	p, m := e.In.Config.Partition, &e.Out.Memory
 	fullest, seen := fullestWell(e.Out, loads.OfUnits(&e.Out, g))
@@ -74,12 +74,14 @@ func fullestWell(out outcome.Outcome, units []plan.Load) (fullest int, seen memo
 	return fullest, seen
 }
 
-// lasting reports whether a load means tomorrow what it means today: what is a share of the present fleet says nothing of growth.
+// lasting reports whether a load means tomorrow what it means today: what is a share of the present fleet says nothing
+// of growth.
 func lasting(c config.PlannerConfig) bool {
 	return c.Normalize.Robust == nil && c.Normalize.MinMax == nil
 }
 
-// meaning names what a load is now: the metrics, their weights and their references. What was held by another says nothing.
+// meaning names what a load is now: the metrics, their weights and their references. What was held by another says
+// nothing.
 func (e evidence) meaning(g *ground.Ground) string {
 	conf := e.In.Config
 	text := fmt.Appendf(nil, "%v\n%v\n%s\n", loads.WeightsOf(conf), g.Next.References, conf.Index.PNorm.P) // maps print in order

@@ -19,7 +19,8 @@ import (
 	"ballast/planner/size/weights"
 )
 
-// countFor is how much more load fewer replicas must be enough for: a load beside a step would open and close a replica for ever.
+// countFor is how much more load fewer replicas must be enough for: a load beside a step would open and close a replica
+// for ever.
 const countFor = 0.1
 
 // growth shares the growth of the load out among replicas and their sizes.
@@ -31,8 +32,8 @@ func Weigh(d *outcome.Draft, g *ground.Ground) {
 	evidence{d}.weigh(g)
 }
 
-// weigh works out how many replicas the weights ask for. Nothing else asks for another number then, but people, pins and
-// groups.
+// weigh works out how many replicas the weights ask for. Nothing else asks for another number then, but people, pins
+// and groups.
 func (w growth) weigh(g *ground.Ground) {
 	in := w.In.Config
 	if len(in.Size.Weights) == 0 || in.Partition.Replicas != nil || g.Next.Unmanaged {
@@ -48,21 +49,24 @@ func (w growth) weigh(g *ground.Ground) {
 		return // no configuration is like that
 	}
 	start := w.startOf(g, p.load, intervals)
-	f := weights.Fleet{Replicas: start.Replicas, Capacity: start.Load / float64(start.Replicas), Now: bounds.Settled(g.Next), Load: p.load,
-		Heaviest: p.heaviest, Min: p.bounds.MinReplicas, Max: p.bounds.MaxReplicas, Hysteresis: countFor, FullestOf: p.fullest, Intervals: intervals}
+	f := weights.Fleet{Replicas: start.Replicas, Capacity: start.Load / float64(start.Replicas),
+		Now: bounds.Settled(g.Next), Load: p.load,
+		Heaviest: p.heaviest, Min: p.bounds.MinReplicas, Max: p.bounds.MaxReplicas, Hysteresis: countFor,
+		FullestOf: p.fullest, Intervals: intervals}
 	if node := reading.NodeCap(w.In); len(in.Size.All()) > 0 && len(node) > 0 {
 		f.Request = func(replicas int, spare float64) float64 { return w.ofNode(g, p, replicas, spare) }
 	}
 	split := f.Decide()
 	w.Out.Memory.Counts.Start, w.Out.Memory.Counts.Asked = start, split.Replicas
 	g.Weighed = min(max(split.Replicas, bounds.MustHave(g)), p.bounds.MaxReplicas)
-	w.Counts().Weights = &outcome.Weighing{Load: p.load, Start: start, Weight: split.Weight, Replicas: g.Weighed, Fullest: split.Capacity,
+	w.Counts().Weights = &outcome.Weighing{Load: p.load, Start: start, Weight: split.Weight, Replicas: g.Weighed,
+		Fullest:    split.Capacity,
 		Horizontal: f.Horizontal(), Fewer: split.Fewer, OverNode: split.OverNode, Why: split.Why,
 		Most: max(split.Capacity, f.Asked()*(1+countFor))}
 }
 
-// MostLoad is the load above which a replica carries too much: the capacity that a person wrote, or what the weights make of it, with a
-// tenth to spare. 0: nothing says so.
+// MostLoad is the load above which a replica carries too much: the capacity that a person wrote, or what the weights
+// make of it, with a tenth to spare. 0: nothing says so.
 func MostLoad(of *outcome.Counts, capacity plan.Load) float64 {
 	if of != nil && of.Weights != nil {
 		return of.Weights.Most
@@ -70,9 +74,10 @@ func MostLoad(of *outcome.Counts, capacity plan.Load) float64 {
 	return capacity.Float()
 }
 
-// startOf is where growth counts from: what stands when the fleet is taken over. With weights or a capacity that are new, each of those
-// replicas carries that capacity. Where the history is lost, loads are in another unit or an interval was edited, what the weights asked
-// for last, and what the fleet makes then: no number may leap by that, nor grow by what a pin asked for.
+// startOf is where growth counts from: what stands when the fleet is taken over. With weights or a capacity that are
+// new, each of those replicas carries that capacity. Where the history is lost, loads are in another unit or an
+// interval was edited, what the weights asked for last, and what the fleet makes then: no number may leap by that, nor
+// grow by what a pin asked for.
 func (w growth) startOf(g *ground.Ground, load float64, in weights.Intervals) memory.Start {
 	capacity, m := 0.0, w.In.Memory
 	if configured := w.In.Config.Partition.Capacity; configured != nil {
@@ -127,7 +132,8 @@ func (p *packing) of(replicas int) (partition.Partition, error) {
 	if made, known := p.made[replicas]; known {
 		return made, nil
 	}
-	b := partition.Bounds{MinReplicas: 1, MaxReplicas: p.bounds.MaxReplicas, Fixed: replicas, MaxClusters: p.bounds.MaxClusters}
+	b := partition.Bounds{MinReplicas: 1, MaxReplicas: p.bounds.MaxReplicas, Fixed: replicas,
+		MaxClusters: p.bounds.MaxClusters}
 	made, err := partition.LPT(p.items, b)
 	if err == nil {
 		p.made[replicas] = made
@@ -143,8 +149,8 @@ func (p *packing) fullest(replicas int) float64 {
 	return made.Makespan().Float()
 }
 
-// ofNode is what rules ask for the largest of so many replicas, as a share of a node, with so much more of every input than a packing
-// that is level gives it.
+// ofNode is what rules ask for the largest of so many replicas, as a share of a node, with so much more of every input
+// than a packing that is level gives it.
 func (w growth) ofNode(g *ground.Ground, p *packing, replicas int, spare float64) (most float64) {
 	made, err := p.of(replicas)
 	if err != nil {
@@ -162,8 +168,9 @@ func (w growth) ofNode(g *ground.Ground, p *packing, replicas int, spare float64
 		inputs[id] = more(r, spare)
 	}
 	conf := w.In.Config.Size
-	q := size.Question{Rules: undelayed(conf.Merged()), Inputs: inputs, Replicas: ordinals(made.Replicas), Headroom: conf.Headrooms(),
-		Uniform: conf.Apply == config.Template || g.Next.Target.Kind == plan.Deployment, Now: w.In.Now}
+	q := size.Question{Rules: undelayed(conf.Merged()), Inputs: inputs, Replicas: ordinals(made.Replicas),
+		Headroom: conf.Headrooms(),
+		Uniform:  conf.Apply == config.Template || g.Next.Target.Kind == plan.Deployment, Now: w.In.Now}
 	result, _ := size.Evaluate(q, nil)
 	node := reading.NodeCap(w.In)
 	for _, of := range result.Sizes {
@@ -194,7 +201,8 @@ func undelayed(rules []size.Rule) []size.Rule {
 
 // more is a reading by that factor.
 func more(r size.Reading, factor float64) size.Reading {
-	out := size.Reading{Missing: r.Missing, Total: r.Total * factor, Cluster: r.Cluster * factor, Replica: make(map[int]float64, len(r.Replica))}
+	out := size.Reading{Missing: r.Missing, Total: r.Total * factor, Cluster: r.Cluster * factor,
+		Replica: make(map[int]float64, len(r.Replica))}
 	for replica, value := range r.Replica {
 		out.Replica[replica] = value * factor
 	}

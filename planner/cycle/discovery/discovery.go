@@ -23,21 +23,23 @@ func (d Phase) FirstPlanWaits() bool {
 		return false
 	}
 	if name := standing.UnknownOwner(d.In, d.Out.Fleet); name != "" {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
-			"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
-				"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), "+
-				"or until the env has a value of its own, as a number",
-			plan.EnvReplicas, d.In.Workload.Kind, d.In.Workload.Name, name), Keeps: true})
+		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "EnvUnknown",
+			Message: fmt.Sprintf(
+				"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
+					"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), "+
+					"or until the env has a value of its own, as a number",
+				plan.EnvReplicas, d.In.Workload.Kind, d.In.Workload.Name, name), Keeps: true})
 		return true
 	}
 	silent := standing.Unweighed(d.In, d.Out.Fleet)
 	if len(silent) == 0 {
 		return false
 	}
-	d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "OwnersUnknown", Message: fmt.Sprintf(
-		"Argo CD's consistent-hashing places clusters without a shard by the number of all Applications, and no pod says that it has %s: "+
-			"nothing is planned until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until those Secrets have a shard",
-		problem.ClipList(silent)), Keeps: true})
+	d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "OwnersUnknown",
+		Message: fmt.Sprintf(
+			"Argo CD's consistent-hashing places clusters without a shard by the number of all Applications, and no pod says that it has %s: "+
+				"nothing is planned until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until those Secrets have a shard",
+			problem.ClipList(silent)), Keeps: true})
 	return true
 }
 
@@ -51,14 +53,18 @@ func (d Phase) Discover() bool {
 	in.Secrets = d.withBarred(d.withWorkedOn(in.Secrets))
 	var err error
 	d.Out.Fleet, d.Out.Memory.Known, err = discover.Discover(in, d.In.KnownFleet(),
-		discover.Options{MaxShrink: d.In.Config.Discover.MaxShrink.Share(), Before: d.In.Memory.Servers, Made: d.In.Memory.Made, Had: d.In.Had}, d.In.Now)
+		discover.Options{MaxShrink: d.In.Config.Discover.MaxShrink.Share(), Before: d.In.Memory.Servers,
+			Made: d.In.Memory.Made, Had: d.In.Had}, d.In.Now)
 	d.In.Workload.EnvSaid = standing.Confirmed(d.In, d.Out.Fleet)
 	if beside := d.In.Workload.Beside; beside != "" {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "TargetAmbiguous", Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
-			"set target.kind and target.name, or delete what is none: %s", d.In.Workload.Kind, d.In.Workload.Name, beside)})
+		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: d.In.Workload.Name, Kind: "TargetAmbiguous",
+			Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
+				"set target.kind and target.name, or delete what is none: %s", d.In.Workload.Kind, d.In.Workload.Name,
+				beside)})
 	}
 	for _, p := range d.Out.Fleet.Problems {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
+		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind),
+			Message: p.Message})
 	}
 	if err != nil { // a *discover.ShrinkError
 		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
@@ -84,8 +90,8 @@ func (d Phase) remember() {
 // mostBarred is how many Secrets that cannot be written people are told of, each by name.
 const mostBarred = 20
 
-// withWorkedOn counts a cluster that Argo CD is told to leave alone as long as its pods do not: before 3.4 they pass the
-// annotation over on a Secret, and what they work on costs its replica as much as any other.
+// withWorkedOn counts a cluster that Argo CD is told to leave alone as long as its pods do not: before 3.4 they pass
+// the annotation over on a Secret, and what they work on costs its replica as much as any other.
 func (d Phase) withWorkedOn(secrets []discover.Secret) []discover.Secret {
 	var counted []string
 	for i := range secrets {
@@ -136,12 +142,14 @@ func (d Phase) withBarred(secrets []discover.Secret) []discover.Secret {
 			continue
 		}
 		if told++; told <= mostBarred {
-			d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: s.Name, Kind: "Unwritable", Message: fmt.Sprintf(
-				"ballast cannot write Secret %q, so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: %s", s.Name, why)})
+			d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: s.Name, Kind: "Unwritable",
+				Message: fmt.Sprintf(
+					"ballast cannot write Secret %q, so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: %s", s.Name, why)})
 		}
 	}
 	if more := told - mostBarred; more > 0 {
-		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Unwritable", Message: fmt.Sprintf("%d more Secrets cannot be written", more)})
+		d.Tell(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Unwritable",
+			Message: fmt.Sprintf("%d more Secrets cannot be written", more)})
 	}
 	return secrets
 }

@@ -34,8 +34,9 @@ func (d assignment) assign(b partition.Bounds) (err error) {
 	return nil
 }
 
-// slack is the room that fewer replicas must have under the capacity. Without it a load near the capacity would open and
-// close a replica at every election; where replicas restart for another number, that is a restart of the fleet each.
+// slack is the room that fewer replicas must have under the capacity. Without it a load near the capacity would open
+// and close a replica at every election; where replicas restart for another number, that is a restart of the fleet
+// each.
 const slack = 0.1
 
 // Count is the partition over as many replicas as the capacity asks for, with no replica less than one by a smaller
@@ -77,14 +78,15 @@ const (
 	moveCosts  = 0.1
 )
 
-// pays is the share by which a partition that moves so many of all clusters that carry something must lower the makespan.
+// pays is the share by which a partition that moves so many of all clusters that carry something must lower the
+// makespan.
 func pays(moves, clusters int) float64 {
 	return max(usefulGain, moveCosts*float64(moves)/float64(max(clusters, 1)))
 }
 
-// leaveIdle leaves clusters without load where they stand, as far as the answer has that replica and the cap allows it: to
-// move them levels nothing, and whoever makes thousands of them would have the moves that do wait behind theirs. Where
-// nothing has a load they are spread by their number.
+// leaveIdle leaves clusters without load where they stand, as far as the answer has that replica and the cap allows it:
+// to move them levels nothing, and whoever makes thousands of them would have the moves that do wait behind theirs.
+// Where nothing has a load they are spread by their number.
 func (d assignment) leaveIdle() {
 	if !d.loaded() {
 		return
@@ -168,8 +170,8 @@ func (d assignment) peak(p partition.Partition) (most plan.Load) {
 	return most
 }
 
-// offer is what a partition that was made anew saves and costs: overload is what is above its fullest replica. What leaves
-// others costs, too.
+// offer is what a partition that was made anew saves and costs: overload is what is above its fullest replica. What
+// leaves others costs, too.
 func (d assignment) offer() {
 	d.line, d.Offers = d.peak(d.Answer), map[int]evaluate.Offer{}
 	before := map[int]plan.Load{}

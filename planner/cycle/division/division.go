@@ -53,8 +53,8 @@ type Division struct {
 	Outlook map[int]evaluate.Offer // where they do, what the number that is wanted would save and cost
 }
 
-// Divide asks the partition for the best distribution from what stands. Where the number of replicas stays, so does what Argo CD's
-// algorithm has somewhere and nobody can write.
+// Divide asks the partition for the best distribution from what stands. Where the number of replicas stays, so does
+// what Argo CD's algorithm has somewhere and nobody can write.
 func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
 	d, err := divide(g, loads, now, nil)
 	if err != nil || d.Answer.Replicas != g.Next.Replicas {
@@ -220,7 +220,8 @@ func (d Division) keepsMemory(g *ground.Ground, c evaluate.Candidate, of []int) 
 	if g.InUse == nil {
 		return true
 	}
-	return lacks(d.Items, of, c.Replicas, g.InUse.Most()) <= lacks(d.Items, d.Answer.Of, d.Answer.Replicas, g.InUse.Most())
+	return lacks(d.Items, of, c.Replicas, g.InUse.Most()) <= lacks(d.Items, d.Answer.Of, d.Answer.Replicas,
+		g.InUse.Most())
 }
 
 // lacks is the memory that replicas of several items have too little, of all together.
@@ -311,7 +312,8 @@ func (d Division) High() plan.Load {
 func (d Division) Because(savings evaluate.Savings) string {
 	switch {
 	case d.anew:
-		return "made anew, for no few moves relieve " + ReplicaList(slices.Collect(maps.Keys(d.Offers))) + ": " + savings.Weigh(d.Offers).String()
+		return "made anew, for no few moves relieve " + ReplicaList(slices.Collect(maps.Keys(d.Offers))) + ": " +
+			savings.Weigh(d.Offers).String()
 	case len(d.Offers) > 0:
 		return savings.Weigh(d.Offers).String()
 	case d.Starved > 0:
@@ -319,7 +321,8 @@ func (d Division) Because(savings evaluate.Savings) string {
 	case d.Musts > 0:
 		return "a rule asks for " + plural.Of(d.Musts, "move")
 	case d.Drain.Fits:
-		text := fmt.Sprintf("replica %d has not been needed for as long as partition.sticky.downWindow", d.Drain.Replica)
+		text := fmt.Sprintf("replica %d has not been needed for as long as partition.sticky.downWindow",
+			d.Drain.Replica)
 		if d.spared > 0 {
 			text += fmt.Sprintf(": the others take what it has by %s in all", plural.Of(d.spared, "move"))
 		}

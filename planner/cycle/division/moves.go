@@ -8,7 +8,8 @@ import (
 
 // reasons are what sticky's reasons are called to people. What arrives has no replica that it leaves, and is no move.
 var reasons = map[draft.Why]outcome.MoveReason{
-	draft.Gone: outcome.MoveGone, draft.Pinned: outcome.MovePinned, draft.Apart: outcome.MoveApart, draft.Capped: outcome.MoveCapped,
+	draft.Gone: outcome.MoveGone, draft.Pinned: outcome.MovePinned, draft.Apart: outcome.MoveApart,
+	draft.Capped:  outcome.MoveCapped,
 	draft.Starved: outcome.MoveStarved, draft.Overload: outcome.MoveOverload, draft.MadeRoom: outcome.MoveMadeRoom,
 	draft.Filled: outcome.MoveFilled, draft.Drained: outcome.MoveDrained,
 }
@@ -33,8 +34,8 @@ func (d Division) Moves(g *ground.Ground) []outcome.Move {
 	return moves
 }
 
-// reason is why cluster i, which is of item k, moves. One that leads its item moves for what the item does, the others go with it; but
-// whichever is itself pinned does not do so for another's sake.
+// reason is why cluster i, which is of item k, moves. One that leads its item moves for what the item does, the others
+// go with it; but whichever is itself pinned does not do so for another's sake.
 func (d Division) reason(g *ground.Ground, k, i int) outcome.MoveReason {
 	name, leads := g.Fleet.Clusters[i].Shard.ID, d.groups[k].Clusters[0] == i
 	if firm := g.FixedTo(i); firm.At >= 0 && firm.At == d.Of[name] {

@@ -12,8 +12,9 @@ import (
 	"ballast/planner/plural"
 )
 
-// renew takes a plan that is made anew where the one in force leaves an overload that no few moves relieve. It comes about
-// whole or not at all: all its moves must have room in the budget now, and what it saves over the horizon must outweigh them.
+// renew takes a plan that is made anew where the one in force leaves an overload that no few moves relieve. It comes
+// about whole or not at all: all its moves must have room in the budget now, and what it saves over the horizon must
+// outweigh them.
 func (d *Division) renew(g *ground.Ground, p constraint.Question, stays sticky.Answer, now Terms) {
 	if now.Horizon == 0 || len(stays.Over) == 0 || len(stays.Moves) > 0 {
 		return
@@ -40,7 +41,8 @@ func (d *Division) renew(g *ground.Ground, p constraint.Question, stays sticky.A
 		d.Declined = fmt.Sprintf("; a plan made anew would relieve it by %s, of which the move budget has room for %d now", plural.Of(moves, "move"), now.Anew)
 		return
 	case !offer.PaysWithin(now.Horizon):
-		d.Declined = fmt.Sprintf("; a plan made anew would relieve it by %s, which cost more than that is worth", plural.Of(moves, "move"))
+		d.Declined = fmt.Sprintf("; a plan made anew would relieve it by %s, which cost more than that is worth",
+			plural.Of(moves, "move"))
 		return
 	}
 	d.Answer, d.Over, d.anew = anew, nil, true

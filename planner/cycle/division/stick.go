@@ -81,7 +81,8 @@ func (d *Division) wantsMore(g *ground.Ground, err error) bool {
 	}
 	closed := func(c constraint.Constraint) bool { return c.Rule == partition.Closed }
 	limited := func(c constraint.Constraint) bool { return c.Rule == partition.FixedReplicas }
-	return !bounds.Counted(g, true) && slices.ContainsFunc(found.Set, limited) && !slices.ContainsFunc(found.Set, closed)
+	return !bounds.Counted(g, true) && slices.ContainsFunc(found.Set, limited) &&
+		!slices.ContainsFunc(found.Set, closed)
 }
 
 // roomier is with as many replicas more as the memory asks for, where nobody said how many there are.
@@ -181,8 +182,8 @@ func (d *Division) saved(answer sticky.Answer) {
 	}
 }
 
-// savedMemory is by how much less memory a replica has in use above the line, as a load that is the same share of its line: the
-// fullest dimension counts.
+// savedMemory is by how much less memory a replica has in use above the line, as a load that is the same share of its
+// line: the fullest dimension counts.
 func (d *Division) savedMemory(answer sticky.Answer, replica int) plan.Load {
 	if answer.Memory == nil || answer.HighMemory == 0 {
 		return 0

@@ -71,8 +71,11 @@ func (c *Election) replicasHeld(g *ground.Ground, replica int) {
 	}
 	for i, cl := range g.Fleet.Clusters {
 		if g.FixedTo(i).At == replica || g.Carries(i) == replica {
-			c.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: cl.Shard.ID, Kind: "ReplicasHeld", Message: fmt.Sprintf(
-				"partition.replicas is %d, and %d are needed, since %q is on replica %d; %s", fixed.Fixed, replica+1, cl.Shard.ID, replica, g.Lowered(i))})
+			c.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: cl.Shard.ID, Kind: "ReplicasHeld",
+				Message: fmt.Sprintf(
+					"partition.replicas is %d, and %d are needed, since %q is on replica %d; %s", fixed.Fixed,
+					replica+1,
+					cl.Shard.ID, replica, g.Lowered(i))})
 			return
 		}
 	}
@@ -96,19 +99,21 @@ func fits(s *snapshot.Snapshot, moves []outcome.Move, d division.Division) []out
 	})
 	out := make([]outcome.Fit, len(moves))
 	for k, m := range moves {
-		out[k] = outcome.Fit{Cluster: m.Cluster, To: m.To, Takes: s.InUse.Of[at[m.Cluster]], Before: before[m.To], After: after[m.To], Fits: after[m.To] <= s.InUse.Room}
+		out[k] = outcome.Fit{Cluster: m.Cluster, To: m.To, Takes: s.InUse.Of[at[m.Cluster]], Before: before[m.To],
+			After: after[m.To], Fits: after[m.To] <= s.InUse.Room}
 	}
 	return out
 }
 
-// starved tells people of the replicas that a division leaves with too little memory: by a pin, by one cluster that takes more than
-// a replica has, or because all together have too little.
+// starved tells people of the replicas that a division leaves with too little memory: by a pin, by one cluster that
+// takes more than a replica has, or because all together have too little.
 func (c *Election) starved(d division.Division) {
 	for _, lost := range d.Answer.Lost {
 		if lost.What != partition.Memory {
 			continue
 		}
-		c.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: lost.Item, Kind: "MemoryShort", Message: fmt.Sprintf(
-			"%s; a replica has %s for its clusters: raise the pods' memory, or add replicas where no single cluster takes that much", lost, c.Out.InUse.Room)})
+		c.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: lost.Item, Kind: "MemoryShort",
+			Message: fmt.Sprintf(
+				"%s; a replica has %s for its clusters: raise the pods' memory, or add replicas where no single cluster takes that much", lost, c.Out.InUse.Room)})
 	}
 }

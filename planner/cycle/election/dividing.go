@@ -24,7 +24,8 @@ type dividing struct {
 	held            []plan.Load // what values of earlier cycles make of each cluster's load
 }
 
-// terms are those of this cycle. Where moves restart every replica, or a person says how many there are, all of them go at once.
+// terms are those of this cycle. Where moves restart every replica, or a person says how many there are, all of them go
+// at once.
 func (c *dividing) terms(s *snapshot.Snapshot) division.Terms {
 	number := c.In.Config.Partition.Replicas
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.Next.Replicas
@@ -39,8 +40,8 @@ func (c *dividing) terms(s *snapshot.Snapshot) division.Terms {
 	return t
 }
 
-// partitioned divides the fleet: as is wanted, then among as many replicas as there may be now, and at last without the highest
-// one, once it has not been needed for long.
+// partitioned divides the fleet: as is wanted, then among as many replicas as there may be now, and at last without the
+// highest one, once it has not been needed for long.
 func (c *dividing) partitioned(s *snapshot.Snapshot) (division.Division, error) {
 	if c.In.Config.Partition.Sticky == nil {
 		return c.byLoadAlone(s)
@@ -74,7 +75,8 @@ func (c *dividing) byLoadAlone(s *snapshot.Snapshot) (division.Division, error) 
 	return c.divideHeld(s, division.Terms{Replicas: c.allowedReplicas}, d)
 }
 
-// drained is a division without the highest replica, where that has not been needed for long and may go; else the one that there is.
+// drained is a division without the highest replica, where that has not been needed for long and may go; else the one
+// that there is.
 func (c *dividing) drained(s *snapshot.Snapshot, wanted division.Terms, d division.Division, drains bool) (division.Division, error) {
 	c.Out.Memory.Spare = c.In.Memory.Spare.Next(d.Drain.Replica, c.In.Now, longest(c.In))
 	c.drainShut = drains && counting.Allowed(c.Draft, s.Ground, d, d.Drain.Replica, c.drainDue()) > d.Drain.Replica
@@ -103,8 +105,8 @@ func (c *dividing) holdsCount(s *snapshot.Snapshot, d division.Division, wanted 
 	return true
 }
 
-// divideHeld divides among as many replicas as there may be now, and keeps in mind what the number that is wanted would save: once it
-// may come, that counts as lasting since it was wanted.
+// divideHeld divides among as many replicas as there may be now, and keeps in mind what the number that is wanted would
+// save: once it may come, that counts as lasting since it was wanted.
 func (c *dividing) divideHeld(s *snapshot.Snapshot, t division.Terms, wanted division.Division) (division.Division, error) {
 	d, err := division.Divide(s.Ground, s.Loads, t)
 	d.Outlook = wanted.Offers

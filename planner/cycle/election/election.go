@@ -48,7 +48,8 @@ func (e *Election) elect(s *snapshot.Snapshot, d division.Division) *evaluate.Ca
 	if b := e.In.Memory.Votes.Ballots; len(b) > 0 && e.In.Memory.Votes.Basis == d.Basis() {
 		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
 		if since := e.In.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(e.In.Config.Interval)/2 {
-			e.Out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", plural.Of(len(b), "vote"))
+			e.Out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago",
+				plural.Of(len(b), "vote"))
 			return barred
 		}
 	}
@@ -63,7 +64,8 @@ func (e *Election) elect(s *snapshot.Snapshot, d division.Division) *evaluate.Ca
 	case s.May(gate.Balance):
 		e.Out.Candidate.Verdict = election.String()
 	default:
-		e.Out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural.Of(election.Samples, "vote"), s.Verdicts[gate.Balance])
+		e.Out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural.Of(election.Samples, "vote"),
+			s.Verdicts[gate.Balance])
 	}
 	return barred
 }
@@ -80,9 +82,9 @@ func (e *Election) barred(s *snapshot.Snapshot, d division.Division, vote evalua
 	return &election.Candidate
 }
 
-// worded reports whether a person's word, an autoscaler's, or size.weights are what is voted on: another number of replicas than the plan's, or
-// clusters for a replica of theirs that has none. Nobody waits for a whole window for what he wrote; the votes of a few cycles see to
-// it that one measurement does not decide who moves.
+// worded reports whether a person's word, an autoscaler's, or size.weights are what is voted on: another number of
+// replicas than the plan's, or clusters for a replica of theirs that has none. Nobody waits for a whole window for what
+// he wrote; the votes of a few cycles see to it that one measurement does not decide who moves.
 func worded(s *snapshot.Snapshot, d division.Division) bool {
 	now, p := s.Next.Replicas, s.In.Config.Partition
 	if s.Next.FreeReplicas {
@@ -101,8 +103,8 @@ func overloaded(s *snapshot.Snapshot, d division.Division) bool {
 	return slices.ContainsFunc(s.Now, func(r plan.Replica) bool { return r.TotalLoad > d.Bounds.Capacity && d.Offers[r.ID].Saves > 0 })
 }
 
-// beyondEvidence reports whether a replica carries far more than is known to be borne, where nobody said what one may, and the answer
-// takes it to where that is so no more: what grows everywhere is no reason for haste.
+// beyondEvidence reports whether a replica carries far more than is known to be borne, where nobody said what one may,
+// and the answer takes it to where that is so no more: what grows everywhere is no reason for haste.
 func beyondEvidence(s *snapshot.Snapshot, d division.Division, line *outcome.Line) bool {
 	if line == nil || line.Configured {
 		return false
@@ -139,6 +141,6 @@ func (e *Election) vote(s *snapshot.Snapshot, d division.Division, vote evaluate
 // end forgets the vote.
 func (e *Election) end() { e.Out.Memory.Votes, e.Ballots = evaluate.Vote{}, evaluate.Vote{} }
 
-// Stands keeps the vote of an election that begins nothing, with the ballot of this cycle: else the vote would have a gap
-// for as long as what it elected waits, and be short of samples once it may begin.
+// Stands keeps the vote of an election that begins nothing, with the ballot of this cycle: else the vote would have a
+// gap for as long as what it elected waits, and be short of samples once it may begin.
 func (e *Election) Stands() { e.Out.Memory.Votes = e.Ballots }

@@ -17,8 +17,8 @@ import (
 // weighing finds of a division what pays.
 type weighing struct{ *dividing }
 
-// weigh elects the moves that pay, also where nothing may begin: those of which the overload that they mend has lasted. What a rule or a person asks for,
-// and a replica that is not needed, waits for nothing.
+// weigh elects the moves that pay, also where nothing may begin: those of which the overload that they mend has lasted.
+// What a rule or a person asks for, and a replica that is not needed, waits for nothing.
 func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Candidate, snapshot.Worth) {
 	if s.Next.Rollout != nil {
 		c.Out.Candidate.Verdict = "not weighed while a rollout is under way"
@@ -27,7 +27,8 @@ func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Ca
 	c.held = loads.Held(c.In.Config, c.Out.Table, s.Loads, s.Next.References)
 	unheld(c.held, s, d.Offers)
 	savings := c.In.Memory.Savings.Next(c.lookOut(s, d), c.In.Now, evaluate.Terms{
-		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: snapshot.Price(s), Full: aboveCapacity(s, d)})
+		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In),
+		Price: snapshot.Price(s), Full: aboveCapacity(s, d)})
 	c.Out.Memory.Savings = savings
 	c.Out.Candidate.Worth = worthOf(d, savings)
 	if verdict := c.nothingToWeigh(s, d); verdict != "" {
@@ -39,7 +40,8 @@ func (c weighing) weigh(s *snapshot.Snapshot, d division.Division) (*evaluate.Ca
 		c.Out.Candidate.Verdict = "waits until it pays: it " + savings.Weigh(d.Offers).String()
 		return nil, snapshot.Worth{}
 	}
-	w := snapshot.Worth{Said: c.hurries(s, paying, savings) + paying.Because(savings), Spends: paying.Offers, Saved: savings.Weigh(paying.Offers).Saved,
+	w := snapshot.Worth{Said: c.hurries(s, paying, savings) + paying.Because(savings), Spends: paying.Offers,
+		Saved: savings.Weigh(paying.Offers).Saved,
 		Asked: paying.Musts > 0 || worded(s, paying) || len(paying.Offers) == 0}
 	elected := &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}
 	if !s.May(gate.Balance) {
@@ -97,12 +99,12 @@ func aboveCapacity(s *snapshot.Snapshot, d division.Division) (full []int) {
 	return full
 }
 
-// few is the part of the capacity that moves of a replica may make which waits for nothing and stays above the capacity all the same: where one
-// cluster is more than that by itself, for a moment perhaps, not all others leave it at once.
+// few is the part of the capacity that moves of a replica may make which waits for nothing and stays above the capacity
+// all the same: where one cluster is more than that by itself, for a moment perhaps, not all others leave it at once.
 const few = 4
 
-// tooFull reports whether a replica waits for nothing: it was above the capacity at two looks, half an interval apart at least. One more
-// replica, and what restarts others, has to pay all the same.
+// tooFull reports whether a replica waits for nothing: it was above the capacity at two looks, half an interval apart
+// at least. One more replica, and what restarts others, has to pay all the same.
 func (c weighing) tooFull(s *snapshot.Snapshot, d division.Division, savings evaluate.Savings, replica int) bool {
 	capacity, o := d.Bounds.Capacity, d.Offers[replica]
 	byCapacity := capacity > 0 && d.Low <= capacity && d.Answer.Replicas <= s.Next.Replicas

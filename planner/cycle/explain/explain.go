@@ -69,7 +69,8 @@ func Cluster(in input.Inputs, out outcome.Outcome, name string) (Explanation, er
 		return Explanation{}, err
 	}
 	cl := out.Fleet.Clusters[i]
-	e := Explanation{Cluster: cl.Shard.ID, Server: cl.Shard.Server, Replica: -1, To: -1, At: in.Now, Verdict: "no evidence, no move: without believable metrics everything stays as it is"}
+	e := Explanation{Cluster: cl.Shard.ID, Server: cl.Shard.Server, Replica: -1, To: -1, At: in.Now,
+		Verdict: "no evidence, no move: without believable metrics everything stays as it is"}
 	unit, g := []int{i}, explaining(in, out)
 	for _, u := range g.Units().All() {
 		if slices.Contains(u.Clusters, i) {
@@ -111,7 +112,8 @@ func Cluster(in input.Inputs, out outcome.Outcome, name string) (Explanation, er
 
 // explaining is the ground as far as an outcome shows it.
 func explaining(in input.Inputs, out outcome.Outcome) *ground.Ground {
-	g := &ground.Ground{In: in, Fleet: out.Fleet, Owners: standing.Owners(in, out.Fleet), Pins: out.Pins, Next: out.Next, InUse: out.InUse}
+	g := &ground.Ground{In: in, Fleet: out.Fleet, Owners: standing.Owners(in, out.Fleet), Pins: out.Pins,
+		Next: out.Next, InUse: out.InUse}
 	member.Choose(g)
 	return g
 }
@@ -122,7 +124,8 @@ func partedFrom(g *ground.Ground, unit []int, replica int) string {
 		ours := slices.ContainsFunc(by.Members, func(i int) bool { return slices.Contains(unit, i) })
 		other := slices.IndexFunc(by.Members, func(i int) bool { return !slices.Contains(unit, i) && g.Standing(i) == replica })
 		if by.Apart && ours && other >= 0 {
-			return fmt.Sprintf("group %q keeps it apart from %q, which is there", by.Name, g.Fleet.Clusters[by.Members[other]].Shard.ID)
+			return fmt.Sprintf("group %q keeps it apart from %q, which is there", by.Name,
+				g.Fleet.Clusters[by.Members[other]].Shard.ID)
 		}
 	}
 	return ""
@@ -133,7 +136,8 @@ func pinnedBeside(g *ground.Ground, i int, unit []int) string {
 	server := g.Fleet.Clusters[i].Shard.Server
 	for _, k := range unit {
 		if other := g.Fleet.Clusters[k]; other.Shard.Server != server && g.FixedTo(k).At >= 0 {
-			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID, g.FixedTo(k).At)
+			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID,
+				g.FixedTo(k).At)
 		}
 	}
 	return ""
@@ -148,7 +152,8 @@ func Named(out outcome.Outcome, name string) (int, error) {
 			return i, nil
 		case cl.Shard.Name != name && cl.Shard.Server != plan.NormalizeServer(name):
 		case found >= 0:
-			return 0, fmt.Errorf("cluster %q: Secrets %q and %q have that name or server: name the Secret", name, out.Fleet.Clusters[found].Shard.ID, cl.Shard.ID)
+			return 0, fmt.Errorf("cluster %q: Secrets %q and %q have that name or server: name the Secret", name,
+				out.Fleet.Clusters[found].Shard.ID, cl.Shard.ID)
 		default:
 			found = i
 		}
@@ -243,7 +248,8 @@ func against(g *ground.Ground, out outcome.Outcome, r plan.Replica, load plan.Lo
 		says = append(says, why)
 	}
 	if most := g.In.Config.Partition.MaxClustersPerReplica; most > 0 && len(r.LoadIndexes)+len(unit) > most {
-		says = append(says, fmt.Sprintf("it has %d clusters, and maxClustersPerReplica is %d", len(r.LoadIndexes), most))
+		says = append(says, fmt.Sprintf("it has %d clusters, and maxClustersPerReplica is %d", len(r.LoadIndexes),
+			most))
 	}
 	if why := tooLittle(g, unit, r); why != "" {
 		says = append(says, why)

@@ -18,8 +18,8 @@ import (
 	"ballast/planner/plural"
 )
 
-// Moving is what a move of a cluster, with all that goes with it, to the best other replica would gain and cost, by the model of
-// evaluate.costBenefit; and whether to leave the cluster where it is.
+// Moving is what a move of a cluster, with all that goes with it, to the best other replica would gain and cost, by the
+// model of evaluate.costBenefit; and whether to leave the cluster where it is.
 type Moving struct {
 	To       int       `json:"to"`            // -1: every other replica is ruled out
 	Clusters int       `json:"clusters"`      // that move
@@ -63,8 +63,8 @@ func (e *Explanation) moving(in input.Inputs, out outcome.Outcome, unit []int) *
 	return m
 }
 
-// bestOther is the replica to which the candidate moves it, else that of which nothing speaks against it and where the fleet is most
-// level; -1: there is none.
+// bestOther is the replica to which the candidate moves it, else that of which nothing speaks against it and where the
+// fleet is most level; -1: there is none.
 func (e *Explanation) bestOther() int {
 	if e.To >= 0 {
 		return e.To
@@ -79,7 +79,8 @@ func (e *Explanation) bestOther() int {
 		return -1
 	}
 	return slices.MinFunc(free, func(a, b ChoiceOf) int {
-		return cmp.Or(cmp.Compare(a.Imbalance, b.Imbalance), cmp.Compare(a.With, b.With), cmp.Compare(a.Replica, b.Replica))
+		return cmp.Or(cmp.Compare(a.Imbalance, b.Imbalance), cmp.Compare(a.With, b.With),
+			cmp.Compare(a.Replica, b.Replica))
 	}).Replica
 }
 
@@ -177,7 +178,8 @@ func (e *Explanation) stay(m *Moving, in input.Inputs, out outcome.Outcome) stri
 		return fmt.Sprintf("Leave it: replica %d carries %s and may carry %s, so that the move mends nothing and costs %s.",
 			e.Replica, carries.Display(), high.Display(), cost)
 	}
-	mends := fmt.Sprintf("the move takes %s of what replica %d carries above %s, and costs %s", m.Saves.Display(), e.Replica, high.Display(), cost)
+	mends := fmt.Sprintf("the move takes %s of what replica %d carries above %s, and costs %s", m.Saves.Display(),
+		e.Replica, high.Display(), cost)
 	if b := in.Config.Evaluate.CostBenefit; b != nil && m.PaysAfter > b.Horizon {
 		return fmt.Sprintf("Leave it: %s, which pays only if that lasts longer than evaluate.costBenefit.horizon (%s).",
 			mends, b.Horizon)
@@ -189,7 +191,8 @@ func (e *Explanation) stay(m *Moving, in input.Inputs, out outcome.Outcome) stri
 		}
 	}
 	if others > 0 {
-		return fmt.Sprintf("Leave it: the partition relieves replica %d by %s of others.", e.Replica, plural.Of(others, "move"))
+		return fmt.Sprintf("Leave it: the partition relieves replica %d by %s of others.", e.Replica,
+			plural.Of(others, "move"))
 	}
 	return fmt.Sprintf("Leave it for now: %s, which pays once that has lasted %s.", mends, m.PaysAfter)
 }

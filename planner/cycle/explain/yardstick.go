@@ -7,8 +7,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Yardstick is how the fleet is divided beside what is possible by loads, and by what cannot move, alone: other rules may
-// leave less. Of each Bound nothing is below Least, and Best was found.
+// Yardstick is how the fleet is divided beside what is possible by loads, and by what cannot move, alone: other rules
+// may leave less. Of each Bound nothing is below Least, and Best was found.
 type Yardstick struct {
 	Replicas int       `json:"replicas"`
 	Makespan plan.Load `json:"makespan"`
@@ -51,7 +51,8 @@ func yardstick(g *ground.Ground, out outcome.Outcome) *Yardstick {
 		}
 		all += load
 		if at := g.Units().Home(u, out.Loads); at >= 0 && at < s.Replicas {
-			s.Loads, s.Now, s.Fixed = append(s.Loads, load), append(s.Now, at), append(s.Fixed, !g.Movable(u) || g.FixedTo(u.Clusters[0]).At >= 0)
+			s.Loads, s.Now, s.Fixed = append(s.Loads, load), append(s.Now, at),
+				append(s.Fixed, !g.Movable(u) || g.FixedTo(u.Clusters[0]).At >= 0)
 		}
 	}
 	if all == 0 {

@@ -47,7 +47,8 @@ func (a Action) String() string {
 	if a == Everything {
 		return "everything"
 	}
-	all := []string{"setEnv", "followUp", "followOut", "pinOut", "rollBack", "failOver", "drain", "balance", "sizeUp", "sizeDown", "sizeRestart",
+	all := []string{"setEnv", "followUp", "followOut", "pinOut", "rollBack", "failOver", "drain", "balance", "sizeUp",
+		"sizeDown", "sizeRestart",
 		"stopAll", "restartAll", "workload", "scale"}
 	var names []string
 	for k, name := range all {
@@ -97,10 +98,11 @@ func when(shut bool) string {
 // wait for their owner, and what mode live lacks, block what changes replicas or env: an algorithm answers otherwise
 // then, for a cluster without a shard; once the env is live's for good, for one that people have to mend, it does not.
 // A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the others'
-// clusters without an owner. A size in place changes no owner, no replica and no env, so that it waits for little: a replica
-// grows while a rollout is under way, while a discovery is refused, and after a trip, whose harm may be that it is too small; it shrinks at
-// rest alone. What change.moves says comes after all that would hold moves without it: it is said to block those that it holds alone.
-// The last rows block what a rollout does, and are asked once its target is known: moves alone may begin on a workload that is not ballast's.
+// clusters without an owner. A size in place changes no owner, no replica and no env, so that it waits for little: a
+// replica grows while a rollout is under way, while a discovery is refused, and after a trip, whose harm may be that it
+// is too small; it shrinks at rest alone. What change.moves says comes after all that would hold moves without it: it
+// is said to block those that it holds alone. The last rows block what a rollout does, and are asked once its target is
+// known: moves alone may begin on a workload that is not ballast's.
 func Table() []gate {
 	return []gate{
 		{Name: "breakGlass", Blocks: Everything, brief: "enforcement is off",
@@ -121,31 +123,39 @@ func Table() []gate {
 			shut: func(s Situation) string { return when(s.First) }},
 		{Name: "shrunk", Blocks: Everything &^ (moves | FollowOut | SizeUp), brief: GoneAtOnce,
 			shut: func(s Situation) string { return when(s.Partial) }},
-		{Name: "heldOff", Blocks: SetEnv | FollowUp | PinOut | Balance | SizeRestart, Kind: "HeldOff", brief: "a rollout failed or went back to an earlier plan a short while ago",
-			shut: Situation.heldOff},
-		{Name: "keyless", Blocks: Everything &^ (sizes | SizeRestart), brief: "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops",
-			shut: func(s Situation) string { return when(s.Keyless) }},
-		{Name: "unstamped", Blocks: Everything &^ (moves | follows | sizes), Kind: "Unstamped", brief: "present owners are written",
-			shut: Situation.unstampedSecrets, about: func(s Situation) string { return s.Unstamped[0] }},
-		{Name: "liveLacks", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "LiveNotReady", brief: "rollout.live waits",
-			shut: Situation.liveLacks},
+		{Name: "heldOff", Blocks: SetEnv | FollowUp | PinOut | Balance | SizeRestart, Kind: "HeldOff",
+			brief: "a rollout failed or went back to an earlier plan a short while ago",
+			shut:  Situation.heldOff},
+		{Name: "keyless", Blocks: Everything &^ (sizes | SizeRestart),
+			brief: "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops",
+			shut:  func(s Situation) string { return when(s.Keyless) }},
+		{Name: "unstamped", Blocks: Everything &^ (moves | follows | sizes), Kind: "Unstamped",
+			brief: "present owners are written",
+			shut:  Situation.unstampedSecrets, about: func(s Situation) string { return s.Unstamped[0] }},
+		{Name: "liveLacks", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "LiveNotReady",
+			brief: "rollout.live waits",
+			shut:  Situation.liveLacks},
 		{Name: "liveEnv", Blocks: SetEnv, Kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: Situation.liveEnv},
-		{Name: "liveBlind", Blocks: Everything &^ (follows | FailOver | sizes | SizeRestart), Kind: "LiveNotReady", brief: "rollout.live waits",
-			shut: Situation.liveBlind},
+		{Name: "liveBlind", Blocks: Everything &^ (follows | FailOver | sizes | SizeRestart), Kind: "LiveNotReady",
+			brief: "rollout.live waits",
+			shut:  Situation.liveBlind},
 		{Name: "renumbered", Blocks: Everything &^ (follows | sizes), brief: "the pods are no replicas from 0",
 			shut: func(s Situation) string { return when(s.Renumbered) }},
 		{Name: "shardAhead", Blocks: Everything &^ (follows | FailOver | sizes),
 			brief: "each pod that starts from now on would take itself for the same replica",
 			shut:  func(s Situation) string { return when(s.ShardAhead) }},
-		{Name: "onlyReplica0", Blocks: PinOut | RollBack | Balance, brief: "each pod of another replica would take itself for replica 0",
-			shut: func(s Situation) string { return when(s.OnlyReplica0) }},
-		{Name: "scaledDeployment", Blocks: Everything &^ (FailOver | FollowOut | sizes), Kind: "ScaledDeployment", brief: "an autoscaler's Deployment",
-			shut: func(s Situation) string { return s.Scaled }},
+		{Name: "onlyReplica0", Blocks: PinOut | RollBack | Balance,
+			brief: "each pod of another replica would take itself for replica 0",
+			shut:  func(s Situation) string { return when(s.OnlyReplica0) }},
+		{Name: "scaledDeployment", Blocks: Everything &^ (FailOver | FollowOut | sizes), Kind: "ScaledDeployment",
+			brief: "an autoscaler's Deployment",
+			shut:  func(s Situation) string { return s.Scaled }},
 		{Name: "fault", Blocks: Balance,
 			shut: func(s Situation) string { return s.Fault }},
-		{Name: "restartWaits", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "RestartWaits", brief: RestartWaits,
-			shut: func(s Situation) string { return s.Restart }},
+		{Name: "restartWaits", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "RestartWaits",
+			brief: RestartWaits,
+			shut:  func(s Situation) string { return s.Restart }},
 		{Name: "changeMoves", Blocks: Balance,
 			shut: func(s Situation) string { return s.MoveBlock }},
 		{Name: "mode", Blocks: Everything,
@@ -160,11 +170,13 @@ func Table() []gate {
 		{Name: "stopAgain", Blocks: StopAll, Kind: "HeldOff", shut: func(s Situation) string { return s.StopAgain }},
 		{Name: "restartAgain", Blocks: RestartAll, Kind: "RestartWaits", shut: func(s Situation) string { return s.RestartAgain }},
 		{Name: "unmanaged", Blocks: Workload, Kind: "WorkloadUnmanaged",
-			brief: "the workload is annotated as unmanaged" + writesNone + "; take the annotation " + plan.AnnotationUnmanaged + " off for what waits",
-			shut:  func(s Situation) string { return when(s.Unmanaged) }},
+			brief: "the workload is annotated as unmanaged" + writesNone + "; take the annotation " +
+				plan.AnnotationUnmanaged + " off for what waits",
+			shut: func(s Situation) string { return when(s.Unmanaged) }},
 		{Name: "containerGone", Blocks: Workload, Kind: "ContainerGone",
-			brief: "the pod template has no container that is the application-controller's" + writesNone + " until it has one again",
-			shut:  func(s Situation) string { return when(s.ContainerGone) }},
+			brief: "the pod template has no container that is the application-controller's" + writesNone +
+				" until it has one again",
+			shut: func(s Situation) string { return when(s.ContainerGone) }},
 		{Name: "unenforced", Blocks: Scale, brief: "the webhook does not hold the plan",
 			shut: func(s Situation) string { return when(s.Unenforced) }},
 	}
@@ -198,8 +210,8 @@ type Situation struct {
 	Unenforced                  bool      // the webhook does not hold the plan; people are told of it
 }
 
-// AtRest reports whether there is a plan in mode Enforce and nothing is under way: gates tell people of something only then, and
-// what stands below Mode and UnderWay in a Situation is worked out only then.
+// AtRest reports whether there is a plan in mode Enforce and nothing is under way: gates tell people of something only
+// then, and what stands below Mode and UnderWay in a Situation is worked out only then.
 func (s Situation) AtRest() bool {
 	enforced := !s.BreakGlass && s.Mode == plan.Enforce
 	return enforced && !s.First && !s.UnderWay
@@ -224,7 +236,8 @@ func (s Situation) liveLacks() string {
 	if len(s.Missing) == 0 || len(s.Unstamped) > 0 {
 		return open
 	}
-	return "rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: " + strings.Join(s.Missing, "; ")
+	return "rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: " +
+		strings.Join(s.Missing, "; ")
 }
 
 func (s Situation) liveEnv() string {

@@ -41,8 +41,8 @@ func (e Env) counted() int {
 	return max(e.Next.ControllerReplicas, 1)
 }
 
-// Awaits reports whether the env of mode live is to come with a change of the pod template that anybody makes. One below the replicas
-// gives clusters several owners and waits for nobody.
+// Awaits reports whether the env of mode live is to come with a change of the pod template that anybody makes. One
+// below the replicas gives clusters several owners and waits for nobody.
 func (e Env) Awaits() bool {
 	live := e.In.Config.Rollout.Live
 	chosen := live != nil && live.Adopt == config.AdoptWithNext
@@ -76,8 +76,8 @@ func (e Env) Replaced() bool {
 }
 
 // Of is the env that goes with so many replicas, since an Argo CD without one believes in one replica; one that was
-// found larger stays as large, so that no pod restarts for it; so does one that an autoscaler has gone up to, which goes down and up
-// again.
+// found larger stays as large, so that no pod restarts for it; so does one that an autoscaler has gone up to, which
+// goes down and up again.
 func (e Env) Of(replicas int) int {
 	switch {
 	case e.Next.Unmanaged && replicas == e.Next.Replicas:

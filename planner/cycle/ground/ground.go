@@ -1,5 +1,5 @@
-// Package ground is what a cycle stands on, and what follows from it alone: which replica a cluster cannot leave, what is on one replica
-// or apart, and what ARGOCD_CONTROLLER_REPLICAS is to be.
+// Package ground is what a cycle stands on, and what follows from it alone: which replica a cluster cannot leave, what
+// is on one replica or apart, and what ARGOCD_CONTROLLER_REPLICAS is to be.
 package ground
 
 import (
@@ -15,8 +15,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Ground is what a cycle stands on: what it was given, the fleet, and the plan as it is by now. What follows from these alone is
-// answered here, or by its Env and its Units.
+// Ground is what a cycle stands on: what it was given, the fleet, and the plan as it is by now. What follows from these
+// alone is answered here, or by its Env and its Units.
 type Ground struct {
 	In      input.Inputs
 	Fleet   discover.Fleet
@@ -35,7 +35,8 @@ type Ground struct {
 
 // New has a plan of its own to change.
 func New(in input.Inputs, fleet discover.Fleet, pins plan.Pins, p plan.Plan) *Ground {
-	return &Ground{In: in, Fleet: fleet, Owners: standing.Owners(in, fleet), Pins: pins, Next: p.Clone(), Beside: standing.Servers(fleet)}
+	return &Ground{In: in, Fleet: fleet, Owners: standing.Owners(in, fleet), Pins: pins, Next: p.Clone(),
+		Beside: standing.Servers(fleet)}
 }
 
 // Env answers what is asked of ARGOCD_CONTROLLER_REPLICAS.
@@ -82,8 +83,8 @@ func (g *Ground) followsCount(c discover.Cluster) bool {
 	return c.Explicit.State != discover.ShardValid && g.In.Config.Rollout.Live == nil
 }
 
-// Stays is the replica where Argo CD's algorithm has a cluster for as long as there are as many, since nobody can write its Secret;
-// NoReplica for any other. A Secret of a server that others name stays with them.
+// Stays is the replica where Argo CD's algorithm has a cluster for as long as there are as many, since nobody can write
+// its Secret; NoReplica for any other. A Secret of a server that others name stays with them.
 func (g *Ground) Stays(i int) int {
 	c := &g.Fleet.Clusters[i]
 	if !c.Immutable || c.Alone || !g.followsCount(*c) {
@@ -98,8 +99,8 @@ func (g *Ground) Stays(i int) int {
 	return at
 }
 
-// Carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets say,
-// that replica stays.
+// Carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets
+// say, that replica stays.
 func (g *Ground) Carries(i int) int {
 	c := g.Fleet.Clusters[i]
 	peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
@@ -110,7 +111,8 @@ func (g *Ground) Carries(i int) int {
 	return plan.NoReplica
 }
 
-// Owned is the number of replicas that people's Secrets need which name none: Argo CD has them where it has them, whatever ballast does.
+// Owned is the number of replicas that people's Secrets need which name none: Argo CD has them where it has them,
+// whatever ballast does.
 func (g *Ground) Owned() (replicas int) {
 	for i, c := range g.Fleet.Clusters {
 		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
@@ -139,9 +141,9 @@ func (g *Ground) Pinnable() int {
 	return g.Next.MaxReplicas
 }
 
-// HeldByPeople is how many of the replicas that people hold count: all up to maxReplicas, and beyond it those that have counted
-// already. Where maxReplicas was lowered below what stands, nobody would take the others away, and a plan for fewer would
-// be one for more again.
+// HeldByPeople is how many of the replicas that people hold count: all up to maxReplicas, and beyond it those that have
+// counted already. Where maxReplicas was lowered below what stands, nobody would take the others away, and a plan for
+// fewer would be one for more again.
 func (g *Ground) HeldByPeople() int {
 	return min(standing.Replicas(g.In.Workload), max(g.Next.MaxReplicas, g.Next.Replicas))
 }
@@ -180,7 +182,8 @@ func (g *Ground) MostClusters() int {
 func (g *Ground) Cluster(i int) placement.Cluster {
 	cl := g.Fleet.Clusters[i]
 	_, known := g.Next.Clusters[cl.Shard.ID]
-	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: g.Standing(i), Claim: placement.Stands, Apart: cl.Apart, Memory: g.InUse.Takes(i)}
+	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: g.Standing(i), Claim: placement.Stands,
+		Apart: cl.Apart, Memory: g.InUse.Takes(i)}
 	switch carries := cl.Explicit.State == discover.ShardValid; {
 	case known && cl.Immutable && carries:
 		c.Claim = placement.Fixed
@@ -201,7 +204,8 @@ func (g *Ground) Lowered(i int) string {
 	case cl.FixedAt != nil:
 		return "it has no Secret, and Argo CD puts it there: give it a Secret"
 	case cl.Unmanaged:
-		return "its Secret opted out of ballast: write a lower data.shard there, or take the annotation " + plan.AnnotationUnmanaged + " away"
+		return "its Secret opted out of ballast: write a lower data.shard there, or take the annotation " +
+			plan.AnnotationUnmanaged + " away"
 	}
 	return "its Secret cannot be written: make it anew with a lower data.shard"
 }

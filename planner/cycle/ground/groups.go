@@ -26,8 +26,8 @@ type Group struct {
 	Server   string // of the one that joined first
 }
 
-// GroupsOf finds the groups' clusters. Who may create a Secret beside another's must not move that one by labels: those of
-// what follows another one, or stands alone, count for nothing.
+// GroupsOf finds the groups' clusters. Who may create a Secret beside another's must not move that one by labels: those
+// of what follows another one, or stands alone, count for nothing.
 func GroupsOf(p config.Partition, fleet discover.Fleet) []Group {
 	var groups []Group
 	for _, g := range p.Groups {
@@ -68,8 +68,8 @@ func markApart(fleet discover.Fleet, groups []Group) {
 	}
 }
 
-// Regroup finds the groups' clusters, and has those stay together that are: whatever moves one of them from now on moves
-// the others of its replica. What stands elsewhere joins them by the partition, in waves and within the budget.
+// Regroup finds the groups' clusters, and has those stay together that are: whatever moves one of them from now on
+// moves the others of its replica. What stands elsewhere joins them by the partition, in waves and within the budget.
 func (g *Ground) Regroup() {
 	if len(g.Groups) == 0 && !anyBound(g.Fleet) {
 		return

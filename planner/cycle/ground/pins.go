@@ -7,8 +7,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// betweenPins is how long a Secret's pin waits for replicas: after the fleet restarted for another one, if it would again, and after a
-// rollout failed that one asked for. Whoever may write one cluster Secret must not restart the fleet over and over, nor keep it trying.
+// betweenPins is how long a Secret's pin waits for replicas: after the fleet restarted for another one, if it would
+// again, and after a rollout failed that one asked for. Whoever may write one cluster Secret must not restart the fleet
+// over and over, nor keep it trying.
 const betweenPins = 24 * time.Hour
 
 // BySecret reports whether a cluster's pin is its Secret's annotation alone: data.pins wins.
@@ -49,8 +50,8 @@ func (g *Ground) comingRestarts(replicas int) bool {
 	return g.Env().Of(replicas) != g.Next.ControllerReplicas
 }
 
-// Holds reports whether a pin says where its cluster is to be: not beyond the replicas where those are not ballast's to bring about,
-// nor where a Secret's waits for them. Else whatever levels would bring them about, or would wait as long.
+// Holds reports whether a pin says where its cluster is to be: not beyond the replicas where those are not ballast's to
+// bring about, nor where a Secret's waits for them. Else whatever levels would bring them about, or would wait as long.
 func (g *Ground) Holds(name string, pin int) bool {
 	if pin < g.settled() || pin >= g.Pinnable() {
 		return pin < g.Pinnable()
@@ -66,7 +67,8 @@ func (g *Ground) settled() int {
 	return g.Next.Replicas
 }
 
-// Frees is what lets a cluster leave its replica that cannot; empty: it can. A pin that is refused, or waits, keeps it nowhere.
+// Frees is what lets a cluster leave its replica that cannot; empty: it can. A pin that is refused, or waits, keeps it
+// nowhere.
 func (g *Ground) Frees(i int) string {
 	cl := g.Fleet.Clusters[i]
 	pin, pinned := g.Pins[cl.Shard.ID]

@@ -96,17 +96,19 @@ func (r *Rollback) Refused(now plan.Plan) string {
 	case r.Plan.Rollout != nil:
 		return fmt.Sprintf("revision %d was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest", r.Revision)
 	case !r.Plan.Target.SameWorkload(now.Target):
-		return fmt.Sprintf("revision %d is for another workload, %s %q", r.Revision, r.Plan.Target.Kind, r.Plan.Target.Name)
+		return fmt.Sprintf("revision %d is for another workload, %s %q", r.Revision, r.Plan.Target.Kind,
+			r.Plan.Target.Name)
 	case now.FreeReplicas:
 	case r.Plan.Replicas < 1 || r.Plan.Replicas > now.MaxReplicas:
-		return fmt.Sprintf("revision %d has %d replicas, and partition.maxReplicas is %d: raise it first", r.Revision, r.Plan.Replicas, now.MaxReplicas)
+		return fmt.Sprintf("revision %d has %d replicas, and partition.maxReplicas is %d: raise it first", r.Revision,
+			r.Plan.Replicas, now.MaxReplicas)
 	}
 	return ""
 }
 
-// KnownFleet is what was known of the fleet. A leader who has no memory takes the plan's rows for it whose Secrets are there
-// for an hour: who makes thousands of Secrets with long names, so that the history has no room, must not have them all
-// known at once. Of the rows without one nobody can say whether they were the fleet's.
+// KnownFleet is what was known of the fleet. A leader who has no memory takes the plan's rows for it whose Secrets are
+// there for an hour: who makes thousands of Secrets with long names, so that the history has no room, must not have
+// them all known at once. Of the rows without one nobody can say whether they were the fleet's.
 func (in Inputs) KnownFleet() discover.Known {
 	k, base := in.Memory.Known, cmp.Or(in.InForce, in.Last)
 	if len(k.Clusters) > 0 || base == nil {

@@ -31,7 +31,8 @@ func remembers(c config.PlannerConfig) *config.Memory {
 // memoryUse says what clusters take of a replica's memory, and learns it of the pods where nobody wrote it.
 type memoryUse struct{ *outcome.Draft }
 
-// Limit sets what each cluster takes of a replica's memory, and what a replica has, where the configuration asks for it.
+// Limit sets what each cluster takes of a replica's memory, and what a replica has, where the configuration asks for
+// it.
 func Limit(d *outcome.Draft, g *ground.Ground) {
 	u := memoryUse{d}
 	m := remembers(u.In.Config)
@@ -44,7 +45,8 @@ func Limit(d *outcome.Draft, g *ground.Ground) {
 	weights, base, unlearned := u.weighsMemory(*m)
 	room, from, why := u.roomOf(*m, base)
 	if why = cmp.Or(unlearned, why); why != "" {
-		u.Tell(problem.Problem{Phase: problem.PhaseIndex, Kind: "MemoryUnknown", Message: "no move is held back by memory: " + why})
+		u.Tell(problem.Problem{Phase: problem.PhaseIndex, Kind: "MemoryUnknown",
+			Message: "no move is held back by memory: " + why})
 		return
 	}
 	table := u.Out.Table
@@ -53,7 +55,8 @@ func Limit(d *outcome.Draft, g *ground.Ground) {
 	}
 	of, err := bytesOf(weights, table)
 	if err != nil {
-		u.Tell(problem.Problem{Phase: problem.PhaseIndex, Kind: "MemoryUnknown", Message: "no move is held back by memory: " + err.Error()})
+		u.Tell(problem.Problem{Phase: problem.PhaseIndex, Kind: "MemoryUnknown",
+			Message: "no move is held back by memory: " + err.Error()})
 		return
 	}
 	byName := make(map[string]plan.Bytes, len(of))
@@ -73,8 +76,8 @@ func Limit(d *outcome.Draft, g *ground.Ground) {
 	u.Out.InUse = g.InUse
 }
 
-// leastLimit is the least memory limit that a pod asks for; 0: none has any. What its status says it has got is not taken for it: one
-// pod's word there would make the room of all replicas small.
+// leastLimit is the least memory limit that a pod asks for; 0: none has any. What its status says it has got is not
+// taken for it: one pod's word there would make the room of all replicas small.
 func leastLimit(pods []observed.Pod) (least plan.Bytes) {
 	for _, p := range pods {
 		if limit := plan.Bytes(p.MemoryAsked()); limit > 0 && (least == 0 || limit < least) {
@@ -84,7 +87,8 @@ func leastLimit(pods []observed.Pod) (least plan.Bytes) {
 	return least
 }
 
-// roomOf is what clusters may take together of one replica's memory, and where that comes from; why says that nobody knows.
+// roomOf is what clusters may take together of one replica's memory, and where that comes from; why says that nobody
+// knows.
 func (u memoryUse) roomOf(m config.Memory, base plan.Bytes) (room plan.Bytes, from, why string) {
 	var all plan.Bytes
 	if m.Capacity != nil {
@@ -94,17 +98,19 @@ func (u memoryUse) roomOf(m config.Memory, base plan.Bytes) (room plan.Bytes, fr
 		if unknown != "" {
 			return 0, "", unknown
 		}
-		all, from = plan.Bytes(float64(most)*m.LimitShare.Float()), fmt.Sprintf("%s of %s of %s", m.LimitShare, whose, most)
+		all, from = plan.Bytes(float64(most)*m.LimitShare.Float()),
+			fmt.Sprintf("%s of %s of %s", m.LimitShare, whose, most)
 	}
 	if room = all - base; room <= 0 {
-		return 0, "", fmt.Sprintf("%s leaves clusters nothing beside the %s that a replica takes without any", from, base)
+		return 0, "", fmt.Sprintf("%s leaves clusters nothing beside the %s that a replica takes without any", from,
+			base)
 	}
 	return room, from, ""
 }
 
-// mostOfOne is the memory that one replica can have, and whose figure that is. Where size rules make the limits they are no
-// bound: a replica grows for what comes to it, and a room by the smallest limit would starve all that are larger. What a node can
-// give is the bound then.
+// mostOfOne is the memory that one replica can have, and whose figure that is. Where size rules make the limits they
+// are no bound: a replica grows for what comes to it, and a room by the smallest limit would starve all that are
+// larger. What a node can give is the bound then.
 func (u memoryUse) mostOfOne() (most plan.Bytes, whose, unknown string) {
 	if !sizesMemory(u.In.Config.Size) {
 		if u.Out.Memory.Limit <= 0 {

@@ -93,7 +93,8 @@ func (u memoryUse) clustersOf(ids []string) map[int]*has {
 	return all
 }
 
-// says reports whether what the pod has in use is of its own clusters alone, but for what is light, and is anybody's measure.
+// says reports whether what the pod has in use is of its own clusters alone, but for what is light, and is anybody's
+// measure.
 func (h *has) says() bool {
 	for k, v := range h.values {
 		if h.unsure[k] > memory.Light*v || v > mostLearned { // one such figure would fit nothing for days
@@ -130,8 +131,8 @@ func (h *has) shape() []float64 {
 	return shape
 }
 
-// podsInUse looks at every pod that says what it owns and how much memory it has in use. One that shares a cluster with another, or
-// whose clusters move, is left out, unless they are light: what it has in use is of both.
+// podsInUse looks at every pod that says what it owns and how much memory it has in use. One that shares a cluster with
+// another, or whose clusters move, is left out, unless they are light: what it has in use is of both.
 func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
 	clusters := u.clustersOf(ids)
 	for _, p := range u.Out.Memory.Changes.Replicas.Dated(u.In.Observed.Pods, u.In.Now) {
@@ -140,14 +141,15 @@ func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
 		if known := h != nil && h.says(); !says || !known {
 			continue
 		}
-		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(), Values: h.values,
+		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(),
+			Values: h.values,
 			Memory: float64(p.Memory)})
 	}
 	return looks
 }
 
-// weighsMemory is what one more of each metric takes, and a replica without any cluster, by the configuration, else by what was
-// learned: what that is off by is left free. why says that it is not known.
+// weighsMemory is what one more of each metric takes, and a replica without any cluster, by the configuration, else by
+// what was learned: what that is off by is left free. why says that it is not known.
 func (u memoryUse) weighsMemory(m config.Memory) (weights map[string]float64, base plan.Bytes, why string) {
 	if m.Weights != nil {
 		weights = make(map[string]float64, len(m.Weights))
@@ -170,8 +172,8 @@ func (u memoryUse) weighsMemory(m config.Memory) (weights map[string]float64, ba
 	return t.Fit.Per, base, ""
 }
 
-// bears has a replica bear at least what one is seen to: where a pod has less in use than all there is, what its clusters take by
-// what was learned is no too much.
+// bears has a replica bear at least what one is seen to: where a pod has less in use than all there is, what its
+// clusters take by what was learned is no too much.
 func (u memoryUse) bears(g *ground.Ground, all plan.Bytes) {
 	for _, p := range u.In.Observed.Pods {
 		if within := observedWithin(p, all); within && p.Replica >= 0 && p.Replica < len(g.InUse.Now) {

@@ -37,7 +37,8 @@ func (l Ledger) Count(beside *placement.Servers) {
 	if p := l.In.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
-	l.Out.Budget = change.Look(m.Ledger, RatesOf(l.In), fleetSize(l.Out.Fleet, l.Out.Memory.Known, beside, l.In.InForce), l.In.Now)
+	l.Out.Budget = change.Look(m.Ledger, RatesOf(l.In),
+		fleetSize(l.Out.Fleet, l.Out.Memory.Known, beside, l.In.InForce), l.In.Now)
 }
 
 // CountStage enters the moves that a stage begins with.
@@ -60,9 +61,10 @@ func (l Ledger) CountStage(p plan.Plan, beside *placement.Servers) {
 	l.enter(cmp.Or(m.Cause, change.Balance), ServersOf(beside, maps.Keys(MovedBy(*r)), p))
 }
 
-// served are those that are known and have Applications, as far as anybody knows: who may create Secrets must not spend with those of no use
-// what a rollback or a drain needs. The rest is not known yet, and may have Applications: it counts among failovers alone, or it would be moved
-// by any number. What has no Application, or is not known and has no load yet, carries nothing, and counts nowhere.
+// served are those that are known and have Applications, as far as anybody knows: who may create Secrets must not spend
+// with those of no use what a rollback or a drain needs. The rest is not known yet, and may have Applications: it
+// counts among failovers alone, or it would be moved by any number. What has no Application, or is not known and has no
+// load yet, carries nothing, and counts nowhere.
 func (l Ledger) served(moved map[string]int, p plan.Plan) (served, rest []string) {
 	for name := range moved {
 		switch {
@@ -80,7 +82,8 @@ func (l Ledger) served(moved map[string]int, p plan.Plan) (served, rest []string
 // FailedOnce is for how long a failover counts against the clusters that it moved.
 const FailedOnce = 24 * time.Hour
 
-// noteFailed remembers what a failover moves, as long as that counts. Whoever is moved a second time may be what replicas die of.
+// noteFailed remembers what a failover moves, as long as that counts. Whoever is moved a second time may be what
+// replicas die of.
 func (l Ledger) noteFailed(names iter.Seq[string], back bool) {
 	m := &l.Out.Memory.Changes
 	failed, suspect := l.lately(m.Failed), l.lately(m.Suspect)
@@ -108,8 +111,8 @@ func (l Ledger) lately(times map[string]time.Time) map[string]time.Time {
 // diesOf is how soon after a failover a replica falls ill that may do so of what it received.
 const diesOf = time.Hour
 
-// Suspect remembers the clusters whose replica fell ill soon after a failover gave them to it. While Secrets are being assigned the rows
-// say where they were before.
+// Suspect remembers the clusters whose replica fell ill soon after a failover gave them to it. While Secrets are being
+// assigned the rows say where they were before.
 func (l Ledger) Suspect(sick []health.Sick, next plan.Plan) {
 	m := &l.Out.Memory.Changes
 	if len(sick) == 0 || next.Rollout != nil && next.Rollout.Stage == plan.Assigning {
@@ -168,8 +171,8 @@ func (l Ledger) CountAdopted(a *adopt.Adoption) {
 	}
 }
 
-// enterAsked enters the moves that writes of clusters made, by pins or by shards that repairs put back: of those that were
-// there for an hour, of which the budget is a share, and of each once a day.
+// enterAsked enters the moves that writes of clusters made, by pins or by shards that repairs put back: of those that
+// were there for an hour, of which the budget is a share, and of each once a day.
 func (l Ledger) enterAsked(cause change.Cause, names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
 	before := maps.Clone(l.Out.Memory.Changes.Pinned)
 	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return l.In.Now.Sub(at) >= askedOnce || l.In.Now.Before(at) })
@@ -200,9 +203,9 @@ func RatesOf(in input.Inputs) []change.Rate {
 	return rates
 }
 
-// fleetSize is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour.
-// Who may create Secrets must not lift the budget by it, nor by one of another's server that nobody may write. What is gone is known
-// while a discovery is refused, and counts by its rows.
+// fleetSize is how many servers the move budget is a share of: those that ballast moves, and that were there for an
+// hour. Who may create Secrets must not lift the budget by it, nor by one of another's server that nobody may write.
+// What is gone is known while a discovery is refused, and counts by its rows.
 func fleetSize(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
 	counts, isKnown := make([]bool, len(fleet.Clusters)), known.HasInOrder()
 	for i := range fleet.Clusters {
@@ -253,8 +256,8 @@ func ServersOf(beside *placement.Servers, names iter.Seq[string], p plan.Plan) i
 	return beside.Count(names, func(name string) string { return p.Clusters[name].Server })
 }
 
-// JustMoved is how long what is measured of a cluster that moved is less than it makes: two of the ten minutes that the default
-// rates look back.
+// JustMoved is how long what is measured of a cluster that moved is less than it makes: two of the ten minutes that the
+// default rates look back.
 const JustMoved = 20 * time.Minute
 
 // NoteMoved remembers, whatever the mode, which clusters a rollout under way has moved.

@@ -29,11 +29,13 @@ func Of(c config.PlannerConfig, t measure.Table, references map[string]string) (
 	}
 	scores, references, err := normalized(c.Normalize, cols, references)
 	if err != nil {
-		return nil, references, &problem.Problem{Phase: problem.PhaseNormalize, Kind: "Refused", Message: err.Error(), Keeps: true}
+		return nil, references, &problem.Problem{Phase: problem.PhaseNormalize, Kind: "Refused", Message: err.Error(),
+			Keeps: true}
 	}
 	loads, err := index.PNorm(scores, c.Index.PNorm.P.Float(), weights)
 	if err != nil {
-		return nil, references, &problem.Problem{Phase: problem.PhaseIndex, Kind: "Refused", Message: err.Error(), Keeps: true}
+		return nil, references, &problem.Problem{Phase: problem.PhaseIndex, Kind: "Refused", Message: err.Error(),
+			Keeps: true}
 	}
 	return loads, references, nil
 }
@@ -99,7 +101,8 @@ func WeightsOf(c config.PlannerConfig) map[string]float64 {
 	return weights
 }
 
-// MetricsOf is what the configuration asks for of clusters: its own metrics, else the default set, of Prometheus or of the pods.
+// MetricsOf is what the configuration asks for of clusters: its own metrics, else the default set, of Prometheus or of
+// the pods.
 func MetricsOf(c config.PlannerConfig) []poll.Metric {
 	p := c.Poll.Prometheus
 	if p == nil {
@@ -165,8 +168,9 @@ func Last(g *ground.Ground) map[string]plan.Load {
 	return last
 }
 
-// Held is what values of earlier cycles, and those that nothing can measure, make of each cluster's load; nil: there are none. Where a value is divided by what all
-// others have, a cluster of which one is held is taken for one that nobody measures.
+// Held is what values of earlier cycles, and those that nothing can measure, make of each cluster's load; nil: there
+// are none. Where a value is divided by what all others have, a cluster of which one is held is taken for one that
+// nobody measures.
 func Held(c config.PlannerConfig, t measure.Table, loads []plan.Load, references map[string]string) []plan.Load {
 	held := func(flag measure.Flag) bool { return flag == measure.Held || flag == measure.Unshown }
 	if !slices.ContainsFunc(t.Columns, func(column measure.Column) bool { return slices.ContainsFunc(column.Flags, held) }) {

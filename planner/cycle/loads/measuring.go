@@ -14,7 +14,8 @@ import (
 	"ballast/planner/poll"
 )
 
-// Make makes loads of what was polled: it joins that to the fleet, indexes it, and sets what a replica may carry where nobody wrote it.
+// Make makes loads of what was polled: it joins that to the fleet, indexes it, and sets what a replica may carry where
+// nobody wrote it.
 func Make(d *outcome.Draft, g *ground.Ground) {
 	m := measuring{d}
 	m.poll(g)
@@ -40,7 +41,8 @@ func (m measuring) poll(g *ground.Ground) {
 	m.Out.Table = table
 	m.Out.Memory.LastGood = measure.NewLastGood(table, m.In.Memory.LastGood)
 	for _, p := range table.Problems {
-		m.Tell(problem.Problem{Phase: problem.PhasePoll, Subject: p.Metric, Kind: string(p.Kind), Message: p.Message, Keeps: table.Frozen})
+		m.Tell(problem.Problem{Phase: problem.PhasePoll, Subject: p.Metric, Kind: string(p.Kind), Message: p.Message,
+			Keeps: table.Frozen})
 	}
 }
 
@@ -80,7 +82,8 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 		cl := &m.Out.Fleet.Clusters[i]
 		name := cl.Shard.ID
 		fresh := !known(name)
-		s := measure.Standing{Uncounted: fresh, New: fresh, Moved: !m.In.Had(name, cl.Shard.Server), Replica: plan.NoReplica}
+		s := measure.Standing{Uncounted: fresh, New: fresh, Moved: !m.In.Had(name, cl.Shard.Server),
+			Replica: plan.NoReplica}
 		if row, planned := g.Next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}
@@ -100,8 +103,8 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 	return all
 }
 
-// unserved tells whether nobody works on a cluster, or somebody else since just now, as far as is known before this cycle's
-// look: of those that no replica has, that are on one which is not ready, or that moved within a wave's time.
+// unserved tells whether nobody works on a cluster, or somebody else since just now, as far as is known before this
+// cycle's look: of those that no replica has, that are on one which is not ready, or that moved within a wave's time.
 func (m measuring) unserved() func(name string, replica int) bool {
 	before, moved := m.In.Memory.Changes, map[string]bool{}
 	for name, at := range before.Moved {

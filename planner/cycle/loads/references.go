@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// fullWindow is for how long a fleet is measured before the default queries, which look three hours back at rates of
-	// ten minutes, say what is usual.
+	// fullWindow is for how long a fleet is measured before the default queries, which look three hours back at rates
+	// of ten minutes, say what is usual.
 	fullWindow = 3*time.Hour + 10*time.Minute
 	// farOff is the share by which a reference may differ from what a full window shows and stay.
 	farOff = 0.25
@@ -38,7 +38,8 @@ func referencesCount(n config.Normalize) bool {
 	return n.Robust == nil && n.MinMax == nil && n.None == nil
 }
 
-// unitOf names what loads are made by. Under another configuration, or by other references, the same number is another load.
+// unitOf names what loads are made by. Under another configuration, or by other references, the same number is another
+// load.
 func unitOf(c config.PlannerConfig, references map[string]string) string {
 	var metrics []config.Metric // nil: the default ones, of whoever shows them
 	if p := c.Poll.Prometheus; p != nil {
@@ -61,8 +62,9 @@ func unitOf(c config.PlannerConfig, references map[string]string) string {
 // referencing keeps the references that loads are shares of, or takes them anew.
 type referencing struct{ *outcome.Draft }
 
-// outdated are the references that this cycle takes anew, and why: those that were taken before a full window was measured and
-// are far from what it shows, and all of them where a person asks for it. A rollout goes on by the loads it was decided on.
+// outdated are the references that this cycle takes anew, and why: those that were taken before a full window was
+// measured and are far from what it shows, and all of them where a person asks for it. A rollout goes on by the loads
+// it was decided on.
 func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 	totals := map[string]float64{}
 	for _, col := range r.Out.Table.Columns {
@@ -96,7 +98,8 @@ func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 		case asked:
 			delete(m.Young, id)
 		case full && far && pinned: // young for as long as it is so
-			kept = append(kept, fmt.Sprintf("%s is %s and a full window shows %s", id, g.Next.References[id], strconv.FormatFloat(totals[id], 'g', 4, 64)))
+			kept = append(kept, fmt.Sprintf("%s is %s and a full window shows %s", id, g.Next.References[id],
+				strconv.FormatFloat(totals[id], 'g', 4, 64)))
 		case full:
 			delete(m.Young, id)
 		}
@@ -105,7 +108,8 @@ func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 		}
 	}
 	if len(kept) > 0 {
-		r.refuseRebase("the references are not what is usual (" + strings.Join(kept, ", ") + ") and are kept: " + underCapacity)
+		r.refuseRebase("the references are not what is usual (" + strings.Join(kept, ", ") + ") and are kept: " +
+			underCapacity)
 	}
 	if asked {
 		r.Out.Rebased, m.Rebased, m.Before = true, r.In.Now, maps.Clone(g.Next.References)
@@ -114,14 +118,15 @@ func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 	return due, "a full window is measured now"
 }
 
-// calm reports whether the metrics were believed for a full window: what was refused a moment ago, and is believed because it
-// stays, must not become what is usual.
+// calm reports whether the metrics were believed for a full window: what was refused a moment ago, and is believed
+// because it stays, must not become what is usual.
 func (r referencing) calm() bool {
 	last := r.In.Memory.Refused
 	return last.IsZero() || r.In.Now.Sub(last) >= fullWindow
 }
 
-// cold reports whether a replica has run for less than a full window: what it counts since its start is no usual hour's yet.
+// cold reports whether a replica has run for less than a full window: what it counts since its start is no usual hour's
+// yet.
 func (r referencing) cold() bool {
 	pods := r.Out.Memory.Changes.Replicas.Dated(r.In.Observed.Pods, r.In.Now)
 	return slices.ContainsFunc(pods, func(p observed.Pod) bool {
@@ -136,7 +141,8 @@ const underCapacity = "partition.capacity is a share of what they are, and would
 const underWeights = "size.weights go by shares of what they are, and might ask for another number of replicas: take the weights out meanwhile"
 
 func (r referencing) refuseRebase(why string) {
-	r.Tell(problem.Problem{Phase: problem.PhaseNormalize, Subject: plan.AnnotationRebase, Kind: "RebaseRefused", Message: why})
+	r.Tell(problem.Problem{Phase: problem.PhaseNormalize, Subject: plan.AnnotationRebase, Kind: "RebaseRefused",
+		Message: why})
 }
 
 // undoRebase brings the references of before back, where a person asks for it.
@@ -170,7 +176,8 @@ func (r referencing) undoRebase(g *ground.Ground) {
 	r.Note("took the references of before back, as a person asked: " + strings.Join(changed, ", "))
 }
 
-// mayRebase answers a person whose wish cannot be done: it is taken away, so that it is not done when nobody thinks of it any more.
+// mayRebase answers a person whose wish cannot be done: it is taken away, so that it is not done when nobody thinks of
+// it any more.
 func (r referencing) mayRebase() bool {
 	refuse := func(why string) bool {
 		r.Out.Rebased = true
@@ -189,16 +196,18 @@ func (r referencing) mayRebase() bool {
 		r.Out.Rebased = true // done, and only the annotation stands still
 		return false
 	case !last.IsZero() && since < rebaseEvery:
-		return refuse(fmt.Sprintf("they were at %s, and it is done once a day: ask again after %s", last.UTC().Format(time.RFC3339), last.Add(rebaseEvery).UTC().Format(time.RFC3339)))
+		return refuse(fmt.Sprintf("they were at %s, and it is done once a day: ask again after %s",
+			last.UTC().Format(time.RFC3339), last.Add(rebaseEvery).UTC().Format(time.RFC3339)))
 	case !r.calm():
 		at := r.In.Memory.Refused
-		return refuse(fmt.Sprintf("the metrics were not believed at %s: ask again after %s", at.UTC().Format(time.RFC3339), at.Add(fullWindow).UTC().Format(time.RFC3339)))
+		return refuse(fmt.Sprintf("the metrics were not believed at %s: ask again after %s",
+			at.UTC().Format(time.RFC3339), at.Add(fullWindow).UTC().Format(time.RFC3339)))
 	}
 	return true
 }
 
-// ratioTo is how many of the loads' units one is by the references of before, where those are what the memory's loads are in; 0: they
-// are not.
+// ratioTo is how many of the loads' units one is by the references of before, where those are what the memory's loads
+// are in; 0: they are not.
 func (r referencing) ratioTo(before map[string]string) float64 {
 	if r.In.Memory.Unit == "" || r.In.Memory.Unit != unitOf(r.In.Config, before) {
 		return 0
@@ -227,8 +236,8 @@ func without(references map[string]string, ids []string) map[string]string {
 	return kept
 }
 
-// takeReferences takes over the references that the loads were made by: what is new is young, and people are told what was
-// taken anew.
+// takeReferences takes over the references that the loads were made by: what is new is young, and people are told what
+// was taken anew.
 func (r referencing) takeReferences(g *ground.Ground, references map[string]string, anew []string, why string) {
 	before, m := g.Next.References, &r.Out.Memory
 	var first, changed []string
@@ -249,7 +258,8 @@ func (r referencing) takeReferences(g *ground.Ground, references map[string]stri
 	maps.DeleteFunc(m.Young, func(id string, _ time.Time) bool { _, stays := references[id]; return !stays })
 	g.Next.References = references
 	if len(first) > 0 {
-		r.Provisional = fmt.Sprintf("the references of %s are taken anew at %s if they are not what is usual", strings.Join(first, ", "),
+		r.Provisional = fmt.Sprintf("the references of %s are taken anew at %s if they are not what is usual",
+			strings.Join(first, ", "),
 			r.In.Now.Add(fullWindow).UTC().Format(time.RFC3339))
 	}
 	if len(changed) > 0 {

@@ -1,6 +1,7 @@
-// Package member finds the groups' clusters. Who writes a Secret sets its labels, and so what group takes it in. So a Secret joins a
-// group only where that can be kept: those that data.pins names first, since whoever pins is trusted, then those known for an hour,
-// then the oldest. What cannot join is left out of the group, with a problem, and stays where it is.
+// Package member finds the groups' clusters. Who writes a Secret sets its labels, and so what group takes it in. So a
+// Secret joins a group only where that can be kept: those that data.pins names first, since whoever pins is trusted,
+// then those known for an hour, then the oldest. What cannot join is left out of the group, with a problem, and stays
+// where it is.
 package member
 
 import (
@@ -112,10 +113,11 @@ type bound struct {
 	apart        map[string]bool // their groups that are kept apart
 }
 
-// admit lets candidates join their groups, in order, as far as all rules can be kept on so many replicas: what is kept apart
-// has fewer neighbours than there are replicas, so that each finds one. What data.pins says joins always.
+// admit lets candidates join their groups, in order, as far as all rules can be kept on so many replicas: what is kept
+// apart has fewer neighbours than there are replicas, so that each finds one. What data.pins says joins always.
 func admit(groups []ground.Group, in []candidate, replicas, most int) (kept []ground.Group, left []leftOut) {
-	b := binding{Links: ground.Links{}, of: map[string]*bound{}, in: map[string][]string{}, beside: map[string][]string{}, replicas: replicas, most: most}
+	b := binding{Links: ground.Links{}, of: map[string]*bound{}, in: map[string][]string{},
+		beside: map[string][]string{}, replicas: replicas, most: most}
 	kept = slices.Clone(groups)
 	for k, g := range groups {
 		kept[k].Members, kept[k].Selected = nil, g.Members
@@ -150,7 +152,8 @@ func admit(groups []ground.Group, in []candidate, replicas, most int) (kept []gr
 	return kept, left
 }
 
-// inOrder are the groups' places, those first that stay together: what is bound to a cluster is known before it is kept apart.
+// inOrder are the groups' places, those first that stay together: what is bound to a cluster is known before it is kept
+// apart.
 func inOrder(groups []ground.Group) (order []int) {
 	for _, apart := range []bool{false, true} {
 		for k, g := range groups {
@@ -202,8 +205,8 @@ func keys(of map[string]bool) (names []string) {
 	return names
 }
 
-// seats reports whether each of those that are kept apart finds a replica, once so many groups keep what is bound to a server
-// apart, and why not: in the order in which they joined, those first that cannot choose.
+// seats reports whether each of those that are kept apart finds a replica, once so many groups keep what is bound to a
+// server apart, and why not: in the order in which they joined, those first that cannot choose.
 func (b *binding) seats(server string, mine *bound, apart []string) (outside, bool) {
 	beside := b.neighbours(server, apart)
 	if len(beside) >= b.replicas {
@@ -271,11 +274,14 @@ func (b *binding) join(c candidate, g ground.Group) {
 func (m membership) told(left []leftOut) (problems []problem.Problem) {
 	said := map[string][]string{}
 	for _, l := range left {
-		said[l.group.Name] = append(said[l.group.Name], fmt.Sprintf("%s (%s): %s", plural.Of(len(l.clusters), "cluster"), ground.NamesOf(m.Fleet, l.clusters), m.whyLeft(l)))
+		said[l.group.Name] = append(said[l.group.Name],
+			fmt.Sprintf("%s (%s): %s", plural.Of(len(l.clusters), "cluster"), ground.NamesOf(m.Fleet, l.clusters),
+				m.whyLeft(l)))
 	}
 	for _, g := range m.Groups {
 		if why := said[g.Name]; len(why) > 0 {
-			problems = append(problems, problem.Problem{Phase: problem.PhasePartition, Subject: g.Name, Kind: "GroupLeaves",
+			problems = append(problems, problem.Problem{Phase: problem.PhasePartition, Subject: g.Name,
+				Kind:    "GroupLeaves",
 				Message: fmt.Sprintf("group %q leaves out %s", g.Name, strings.Join(why, "; and "))})
 		}
 	}
@@ -287,7 +293,8 @@ func (m membership) whyLeft(l leftOut) string {
 	case isOwn:
 		return "a Secret with a pin of its own, opted out or immutable binds no others: to have a pin bind the group, write it into data.pins of the plan"
 	case noRoom:
-		return fmt.Sprintf("%s at most have no room for more: raise their number, or have the group select fewer", plural.Of(m.MostReplicas(), "replica"))
+		return fmt.Sprintf("%s at most have no room for more: raise their number, or have the group select fewer",
+			plural.Of(m.MostReplicas(), "replica"))
 	case tooMany:
 		return fmt.Sprintf("a replica has at most %s (partition.maxClustersPerReplica): raise that, or have the group select fewer",
 			plural.Of(m.MostClusters(), "cluster"))

@@ -15,8 +15,8 @@ type Counts struct {
 	Killed  map[int]int64        `json:"killed,omitempty"`  // by replica, OOM kills that are dated after the change that answered them
 }
 
-// Start is where the growth that size.weights share is counted from: so many replicas for that load. Of says by which settings, of which
-// Capacity is one. A load of 0 is to be taken anew.
+// Start is where the growth that size.weights share is counted from: so many replicas for that load. Of says by which
+// settings, of which Capacity is one. A load of 0 is to be taken anew.
 type Start struct {
 	Replicas int     `json:"replicas,omitempty"`
 	Load     float64 `json:"load,omitempty"`

@@ -10,8 +10,9 @@ import (
 // evenHalves is in what time a larger even share of before counts half.
 const evenHalves = 24 * time.Hour
 
-// Even is the largest even share of so many replicas in the last days: where nobody said what a replica may carry, it is what they
-// carried. What some have less for an hour, or all by night, makes the others no more loaded than they were.
+// Even is the largest even share of so many replicas in the last days: where nobody said what a replica may carry, it
+// is what they carried. What some have less for an hour, or all by night, makes the others no more loaded than they
+// were.
 type Even struct {
 	Replicas int       `json:"replicas,omitempty"`
 	Load     plan.Load `json:"load,omitempty"`

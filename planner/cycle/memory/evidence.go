@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// beyond is how much more than the evidence the fullest replica carries, in hundredths, before people are told and votes are short.
+	// beyond is how much more than the evidence the fullest replica carries, in hundredths, before people are told and
+	// votes are short.
 	beyond = 125
 	// beyondFor is how long it does: spikes go by.
 	beyondFor = time.Hour
@@ -15,8 +16,9 @@ const (
 	absurd = 8
 )
 
-// Evidence is what the fullest well replica carried when the fleet was taken over, where nobody said what one may carry: that it
-// bears so much is known, and of no more. Of says by which settings that was a load. Above is since when one carries more.
+// Evidence is what the fullest well replica carried when the fleet was taken over, where nobody said what one may
+// carry: that it bears so much is known, and of no more. Of says by which settings that was a load. Above is since when
+// one carries more.
 type Evidence struct {
 	Load  plan.Load `json:"load,omitempty"`
 	Of    string    `json:"of,omitempty"`
@@ -24,8 +26,8 @@ type Evidence struct {
 	Above time.Time `json:"above,omitzero"`
 }
 
-// Seen is what is seen of the replicas: what the Fullest that is well carries, the Heaviest of what stays together, and what All
-// make.
+// Seen is what is seen of the replicas: what the Fullest that is well carries, the Heaviest of what stays together, and
+// what All make.
 type Seen struct {
 	Fullest, Heaviest, All plan.Load
 }

@@ -14,8 +14,8 @@ import (
 const (
 	growsADay = 2.0
 	halvesIn  = 7.0 // days
-	// heaviestTenth is which share of the clusters that carry load, one at least, is left out of the others: a few heavy
-	// ones must not make room for each other.
+	// heaviestTenth is which share of the clusters that carry load, one at least, is left out of the others: a few
+	// heavy ones must not make room for each other.
 	heaviestTenth = 0.1
 	// spare is how much more the heaviest may have at once: one cluster more or less among the others must not count.
 	spare = 1.25

@@ -73,10 +73,14 @@ type limitsMemory struct {
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
-	l := limitsMemory{Ledger: c.Ledger, Unserved: c.Unserved, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Limit: m.Limit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
-		Stopped: c.Stopped, Restart: c.Restarted, Looked: c.Looked, Pin: c.PinFailed, Failures: c.Failures, Counts: m.Counts}
-	c.Ledger, c.Unserved, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, nil, "", time.Time{}, nil, false, failover.Last{}
+	l := limitsMemory{Ledger: c.Ledger, Unserved: c.Unserved, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip,
+		TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Limit: m.Limit,
+		Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
+		Stopped: c.Stopped, Restart: c.Restarted, Looked: c.Looked, Pin: c.PinFailed, Failures: c.Failures,
+		Counts: m.Counts}
+	c.Ledger, c.Unserved, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, nil, "", time.Time{}, nil, false,
+		failover.Last{}
 	c.Stopped, c.Restarted, c.Looked, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
 }
@@ -84,7 +88,8 @@ func (m Memory) split() (limitsMemory, Changes) {
 // join puts it back.
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
-	c.Ledger, c.Unserved, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Unserved, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
+	c.Ledger, c.Unserved, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Unserved, l.Cause, l.Counted,
+		l.Trip, l.TripTold, l.Failover
 	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence, m.Limit = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence, l.Limit
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused, m.Counts = l.HoldOff, l.Heaviest, l.Rebased, l.Refused, l.Counts
 	c.Stopped, c.Restarted, c.Looked, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Looked, l.Pin, l.Failures
@@ -108,7 +113,8 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 		}
 		parts[name] = part
 	}
-	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Young: m.Young, Before: m.Before}))
+	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Young: m.Young,
+		Before: m.Before}))
 	limits, changes := m.split()
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
@@ -260,8 +266,8 @@ type Changes struct {
 // FollowsOwner reports whether the rollout only has the plan say who has a cluster already.
 func (c *Changes) FollowsOwner() bool { return c.BySecret && c.Cause == change.Balance }
 
-// HoldOffFor is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely
-// to be there still, and each try restarts them.
+// HoldOffFor is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is
+// likely to be there still, and each try restarts them.
 const HoldOffFor = 30 * time.Minute
 
 // HeldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
@@ -273,8 +279,9 @@ func (m Memory) HeldUntil(now time.Time) time.Time {
 	return m.HoldOff.Add(HoldOffFor)
 }
 
-// In is the memory of a fleet whose loads are in that unit: a load in another one is no measure of it, and is forgotten. Where growth
-// counts from stays the same where it is known how many of the new ones one of the old ones is; 0: it is not.
+// In is the memory of a fleet whose loads are in that unit: a load in another one is no measure of it, and is
+// forgotten. Where growth counts from stays the same where it is known how many of the new ones one of the old ones is;
+// 0: it is not.
 func (m Memory) In(unit string, ratio float64) Memory {
 	if m.Unit != "" && m.Unit != unit {
 		m.Even, m.Savings = Even{}, evaluate.Savings{Back: m.Savings.Back}

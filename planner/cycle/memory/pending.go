@@ -9,9 +9,9 @@ import (
 	"ballast/planner/ownership"
 )
 
-// Pending is what a decision sets of the memory: limits, and what its rollout is for. It is kept from before the plan is written, for the
-// answer to that write may be lost, or the leader die right after it, and the plan stands all the same. Whoever finds the plan in force takes
-// it over; where it never comes about nothing was limited.
+// Pending is what a decision sets of the memory: limits, and what its rollout is for. It is kept from before the plan
+// is written, for the answer to that write may be lost, or the leader die right after it, and the plan stands all the
+// same. Whoever finds the plan in force takes it over; where it never comes about nothing was limited.
 type Pending struct {
 	Plan    string  `json:"plan"`    // the digest of what was decided, whatever its revision
 	Changes Changes `json:"changes"` // without what was seen; of clusters, those that it adds
@@ -35,15 +35,17 @@ type undecided struct {
 // PendingOf is what that decision sets, beside what was known before it.
 func (m Memory) PendingOf(was Memory, plan string) *Pending {
 	c, before := m.Changes, was.Changes
-	c.Ownership, c.Replicas, c.Blocked, c.Pending, c.ByName = ownership.Memory{Followed: c.Ownership.Followed}, health.Memory{}, nil, nil, 0
+	c.Ownership, c.Replicas, c.Blocked, c.Pending, c.ByName = ownership.Memory{Followed: c.Ownership.Followed},
+		health.Memory{}, nil, nil, 0
 	c.Failed, c.Suspect = newer(c.Failed, before.Failed), newer(c.Suspect, before.Suspect)
 	c.Moved, c.Pinned = newer(c.Moved, before.Moved), newer(c.Pinned, before.Pinned)
 	return &Pending{Plan: plan, Changes: c, Counts: m.Counts, Sizes: m.Sizes.decided(),
-		here: &undecided{votes: m.Votes, savings: m.Savings, even: m.Even, unit: m.Unit, young: m.Young, rebased: m.Rebased, before: m.Before}}
+		here: &undecided{votes: m.Votes, savings: m.Savings, even: m.Even, unit: m.Unit, young: m.Young,
+			rebased: m.Rebased, before: m.Before}}
 }
 
-// Resume is the memory with what the plan in force was decided with, where the answer to its write never came. What was counted or limited
-// since stays.
+// Resume is the memory with what the plan in force was decided with, where the answer to its write never came. What was
+// counted or limited since stays.
 func (m Memory) Resume(inForce string) Memory {
 	p := m.Changes.Pending
 	if p == nil || p.Plan == "" || p.Plan != inForce {
@@ -55,7 +57,8 @@ func (m Memory) Resume(inForce string) Memory {
 	c.Failed, c.Suspect = joined(now.Failed, c.Failed), joined(now.Suspect, c.Suspect)
 	c.Moved, c.Pinned = joined(now.Moved, c.Moved), joined(now.Pinned, c.Pinned)
 	c.Ledger, c.Unserved = c.Ledger.Joined(now.Ledger), c.Unserved.Joined(now.Unserved)
-	c.Stopped, c.Restarted, c.PinFailed = later(now.Stopped, c.Stopped), later(now.Restarted, c.Restarted), later(now.PinFailed, c.PinFailed)
+	c.Stopped, c.Restarted, c.PinFailed = later(now.Stopped, c.Stopped), later(now.Restarted, c.Restarted),
+		later(now.PinFailed, c.PinFailed)
 	c.Looked = later(now.Looked, c.Looked)
 	if tripsSince(c, now) {
 		c.Trip, c.TripTold, c.TripMoved = now.Trip, now.TripTold, now.TripMoved
@@ -65,7 +68,8 @@ func (m Memory) Resume(inForce string) Memory {
 	}
 	m.Changes, m.Counts, m.Sizes = c, p.Counts, m.Sizes.undecided(p.Sizes)
 	if d := p.here; d != nil {
-		m.Votes, m.Savings, m.Even, m.Unit, m.Young, m.Rebased, m.Before = d.votes, d.savings, d.even, d.unit, d.young, d.rebased, d.before
+		m.Votes, m.Savings, m.Even, m.Unit, m.Young, m.Rebased, m.Before = d.votes, d.savings, d.even, d.unit, d.young,
+			d.rebased, d.before
 	}
 	return m
 }

@@ -7,8 +7,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Saved is what the leader left in the history of moves, of the fleet and of what moves are worth, up to five minutes ago, for commands that
-// show what it would do.
+// Saved is what the leader left in the history of moves, of the fleet and of what moves are worth, up to five minutes
+// ago, for commands that show what it would do.
 type Saved struct {
 	Changes Changes
 	Known   discover.Known
@@ -33,11 +33,13 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Usage: m.Usage, Sizes: m.Sizes,
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit,
+		Evidence: m.Evidence, Limit: m.Limit, Usage: m.Usage, Sizes: m.Sizes,
 		Counts: m.Counts}, dropped
 }
 
-// Measured are the last good values that the leader left in the history, up to five minutes ago; none where it left none.
+// Measured are the last good values that the leader left in the history, up to five minutes ago; none where it left
+// none.
 func Measured(parts map[string][]byte) (values measure.LastGood, err error) {
 	if part, there := parts[partLastGood]; there {
 		err = values.UnmarshalBinary(part)

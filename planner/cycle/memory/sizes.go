@@ -32,9 +32,9 @@ type Sizes struct {
 	Due     map[string]bool                `json:"due,omitempty"`     // changes that were decided then, and wait for a rate, a window or a gate
 }
 
-// Cramped is since when a replica's node has had no room for what its rules want it to request, of which its pod has that many percent,
-// and when clusters left it for that last; zero: the node has room, or none left it within the day. Tries are the rollouts for it that
-// ended before anything left.
+// Cramped is since when a replica's node has had no room for what its rules want it to request, of which its pod has
+// that many percent, and when clusters left it for that last; zero: the node has room, or none left it within the day.
+// Tries are the rollouts for it that ended before anything left.
 type Cramped struct {
 	Since time.Time `json:"since,omitzero"`
 	Has   int       `json:"has,omitempty"`
@@ -48,7 +48,8 @@ const mostBetweenTries = 24 * time.Hour
 // mostDoublings is more than there are of ten minutes in a day.
 const mostDoublings = 16
 
-// Due reports whether the node has had no room for so long; after each try by which nothing left for twice as long, and for a day at most.
+// Due reports whether the node has had no room for so long; after each try by which nothing left for twice as long, and
+// for a day at most.
 func (c Cramped) Due(after time.Duration, now time.Time) bool {
 	for range min(c.Tries, mostDoublings) {
 		after = min(2*after, mostBetweenTries)
@@ -56,17 +57,17 @@ func (c Cramped) Due(after time.Duration, now time.Time) bool {
 	return !c.Since.IsZero() && now.Sub(c.Since) >= after
 }
 
-// Unfit is since when a replica's node is known to never have room for its size, and since when and at what the replica stays for that;
-// zero: it does not yet.
+// Unfit is since when a replica's node is known to never have room for its size, and since when and at what the replica
+// stays for that; zero: it does not yet.
 type Unfit struct {
 	Since time.Time      `json:"since"`
 	Stays time.Time      `json:"stays,omitzero"`
 	Has   plan.Resources `json:"has,omitzero"`
 }
 
-// GivenUp is since when a replica's size is refused to its pod, since when no pod is made for it (Podless), and since when it is given up
-// for that; zero: it is not. Held is the size that is given up, and Stays what holds meanwhile: nothing but the pod template where it is
-// Bare, since no pod was made.
+// GivenUp is since when a replica's size is refused to its pod, since when no pod is made for it (Podless), and since
+// when it is given up for that; zero: it is not. Held is the size that is given up, and Stays what holds meanwhile:
+// nothing but the pod template where it is Bare, since no pod was made.
 type GivenUp struct {
 	Since   time.Time      `json:"since,omitzero"`
 	Podless time.Time      `json:"podless,omitzero"`
@@ -76,7 +77,8 @@ type GivenUp struct {
 	Stays   plan.Resources `json:"stays,omitzero"`
 }
 
-// SizesBack is the sizes of an earlier plan that a person went back to, by replica, and when; Clusters is how many each had then.
+// SizesBack is the sizes of an earlier plan that a person went back to, by replica, and when; Clusters is how many each
+// had then.
 type SizesBack struct {
 	At       time.Time              `json:"at"`
 	Of       map[int]plan.Resources `json:"of,omitempty"`
@@ -94,8 +96,8 @@ func (s Sizes) none() bool {
 	return entries == 0 && !stands
 }
 
-// Peak is the most memory that a replica was seen to use, in whole steps, and when it was that much last. Later are the lower ones
-// after it, which hold once it is too old.
+// Peak is the most memory that a replica was seen to use, in whole steps, and when it was that much last. Later are the
+// lower ones after it, which hold once it is too old.
 type Peak struct {
 	Bytes int64     `json:"bytes"`
 	At    time.Time `json:"at"`
@@ -135,8 +137,8 @@ func (p Peak) Next(bytes int64, now time.Time) Peak {
 // mostSamples bounds what all rules remember together: some 30 bytes each.
 const mostSamples = 20_000
 
-// bounded is the memory with no more samples than that: neighbours become one, so that what is held back waits longer and never
-// shorter.
+// bounded is the memory with no more samples than that: neighbours become one, so that what is held back waits longer
+// and never shorter.
 func (s Sizes) bounded() Sizes {
 	samples := 0
 	for _, states := range s.Rules {

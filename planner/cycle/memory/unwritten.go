@@ -1,7 +1,7 @@
 package memory
 
-// Unwritten is the memory of a cycle whose decision was not written, as far as anybody knows: the vote, the changes and what moves would have
-// saved stand as they were before it, and the decision is pending.
+// Unwritten is the memory of a cycle whose decision was not written, as far as anybody knows: the vote, the changes and
+// what moves would have saved stand as they were before it, and the decision is pending.
 func (m Memory) Unwritten(was Memory, plan string) Memory {
 	pending := m.PendingOf(was, plan)
 	m.Votes, m.Changes, m.Counts, m.Savings = was.Votes, was.Changes, was.Counts, was.Savings

@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// settled is how long a pod has the clusters that it has before what it has in use is believed: it lists the objects of one that
-	// came first, and gives back what one that went has left.
+	// settled is how long a pod has the clusters that it has before what it has in use is believed: it lists the
+	// objects of one that came first, and gives back what one that went has left.
 	settled = 30 * time.Minute
 	// sampledEvery is how often a pod that keeps its clusters is sampled.
 	sampledEvery = 6 * time.Hour
-	// Light is the share of what a pod's clusters make that may come and go, or be another pod's, too, and changes nothing of what is
-	// believed: one cluster that carries next to nothing and goes from pod to pod must not keep all of them from being believed.
+	// Light is the share of what a pod's clusters make that may come and go, or be another pod's, too, and changes
+	// nothing of what is believed: one cluster that carries next to nothing and goes from pod to pod must not keep all
+	// of them from being believed.
 	Light = 0.05
-	// Parts are the parts that the clusters of a pod fall into by their names. What comes and goes shows in how what they make is
-	// spread over these, whatever is remembered of each.
+	// Parts are the parts that the clusters of a pod fall into by their names. What comes and goes shows in how what
+	// they make is spread over these, whatever is remembered of each.
 	Parts = 16
 	// mostUsage bounds the history: some six days of ten pods.
 	mostUsage = 240
 )
 
-// Usage is what pods had in use, beside what the metrics of their clusters added up to, and what follows of that for one more of a
-// metric. Why says why nothing does.
+// Usage is what pods had in use, beside what the metrics of their clusters added up to, and what follows of that for
+// one more of a metric. Why says why nothing does.
 type Usage struct {
 	Metrics []string        `json:"metrics,omitempty"`
 	Rows    []calibrate.Row `json:"rows,omitempty"` // the oldest first
@@ -117,7 +118,8 @@ func (t Usage) due(pod string, since, now time.Time) bool {
 	return true
 }
 
-// fit works out what follows of the samples. One that does not predict the pods that it was not made of predicts nothing.
+// fit works out what follows of the samples. One that does not predict the pods that it was not made of predicts
+// nothing.
 func (t *Usage) fit() {
 	t.Fit, t.Why = nil, ""
 	s := calibrate.Samples{Metrics: t.Metrics, Rows: t.Rows}
@@ -132,7 +134,8 @@ func (t *Usage) fit() {
 	case f.HeldOut == nil:
 		t.Why = fmt.Sprintf("there are samples of %d pods, and a fit is only believed that each of three or more bears out", f.Pods)
 	case !f.Trusted():
-		t.Why = fmt.Sprintf("R2 is %.2f, and %.2f of each pod by the others, below %.1f", f.R2, *f.HeldOut, calibrate.Trusted)
+		t.Why = fmt.Sprintf("R2 is %.2f, and %.2f of each pod by the others, below %.1f", f.R2, *f.HeldOut,
+			calibrate.Trusted)
 	default:
 		t.Fit = &f
 	}

@@ -23,15 +23,16 @@ type Candidate struct {
 	Worth *Worth `json:"worth,omitempty"` // nil: the evaluation weighs nothing, or no overload is mended
 }
 
-// Worth is what the moves gain and cost, whether or not they may begin: the overload that they mend, what they would have saved of it
-// so far, and what the empty caches of the new owners cost, the latter two in load hours.
+// Worth is what the moves gain and cost, whether or not they may begin: the overload that they mend, what they would
+// have saved of it so far, and what the empty caches of the new owners cost, the latter two in load hours.
 type Worth struct {
 	Mends plan.Load `json:"mends"`
 	Saved plan.Load `json:"saved"`
 	Costs plan.Load `json:"costs"`
 }
 
-// Gains words what the moves gain and cost, for people who have read the verdict: what that says already is not said again. Empty: nothing.
+// Gains words what the moves gain and cost, for people who have read the verdict: what that says already is not said
+// again. Empty: nothing.
 func (c Candidate) Gains() string {
 	w := c.Worth
 	if w == nil {

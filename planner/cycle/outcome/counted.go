@@ -15,7 +15,8 @@ type Counts struct {
 	Blocked []resize.Blocked `json:"blocked,omitempty"`
 }
 
-// Waiting are all changes that are wanted and do not happen now: of the number of replicas, of where clusters are, and of sizes.
+// Waiting are all changes that are wanted and do not happen now: of the number of replicas, of where clusters are, and
+// of sizes.
 func (o Outcome) Waiting() (all []resize.Blocked) {
 	if o.Counts != nil {
 		all = append(all, o.Counts.Blocked...)
@@ -41,8 +42,8 @@ type Weighing struct {
 	Most       float64      `json:"-"` // that a replica may carry, whatever is too small a change otherwise
 }
 
-// Line is what a replica may carry, by the configuration, or where that says nothing, what the fullest well one carried when the
-// fleet was taken over, at Since: it is known to be borne. Fullest is the replica that carries most of it now.
+// Line is what a replica may carry, by the configuration, or where that says nothing, what the fullest well one carried
+// when the fleet was taken over, at Since: it is known to be borne. Fullest is the replica that carries most of it now.
 type Line struct {
 	Load       plan.Load `json:"load"`
 	Configured bool      `json:"configured,omitempty"`

@@ -20,6 +20,7 @@ const (
 
 // MoveReasons lists the closed set.
 func MoveReasons() []MoveReason {
-	return []MoveReason{MoveGone, MovePinned, MoveTogether, MoveApart, MoveCapped, MoveStarved, MoveOverload, MoveMadeRoom, MoveFilled, MoveDrained,
+	return []MoveReason{MoveGone, MovePinned, MoveTogether, MoveApart, MoveCapped, MoveStarved, MoveOverload,
+		MoveMadeRoom, MoveFilled, MoveDrained,
 		MoveLevelled}
 }

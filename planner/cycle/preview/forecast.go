@@ -37,7 +37,8 @@ func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
 	}
-	s := snapshot.Of(out, &ground.Ground{In: in, Next: out.Next, Fleet: out.Fleet, Pins: out.Pins, Beside: standing.Servers(out.Fleet)})
+	s := snapshot.Of(out, &ground.Ground{In: in, Next: out.Next, Fleet: out.Fleet, Pins: out.Pins,
+		Beside: standing.Servers(out.Fleet)})
 	replicas := len(out.Candidate.Replicas)
 	v := &Forecast{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
 		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.Env().Of(replicas)},

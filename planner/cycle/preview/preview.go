@@ -1,4 +1,5 @@
-// Package preview says what people would get before they ask for it: what an evacuation, a rollback or the candidate takes.
+// Package preview says what people would get before they ask for it: what an evacuation, a rollback or the candidate
+// takes.
 package preview
 
 import (
@@ -56,7 +57,8 @@ func Preview(in input.Inputs) *snapshot.Snapshot {
 
 // PreviewEvacuation is where the clusters of cordoned replicas go, by the leader's own judgement and the loads of the
 // last decision, when the budget has room for all of them. The inputs have a plan in force; of the others it takes what
-// compare.InForce takes, and the configuration and the cordons. Nothing goes to the replicas that the leader found unwell.
+// compare.InForce takes, and the configuration and the cordons. Nothing goes to the replicas that the leader found
+// unwell.
 func PreviewEvacuation(in input.Inputs, unwell ...int) failover.Evacuation {
 	s := Preview(in)
 	s.Replicas.Sick = sick(unwell)
@@ -73,9 +75,9 @@ func sick(unwell []int) (all []health.Sick) {
 	return all
 }
 
-// PreviewLoss is where the clusters of replicas go that work no more, all from the same moment on, with so many beyond what the
-// others take on freely, by the leader's own judgement and the loads of the last decision. They are half of the fleet at most. The
-// inputs are those of PreviewEvacuation, and have failover.
+// PreviewLoss is where the clusters of replicas go that work no more, all from the same moment on, with so many beyond
+// what the others take on freely, by the leader's own judgement and the loads of the last decision. They are half of
+// the fleet at most. The inputs are those of PreviewEvacuation, and have failover.
 func PreviewLoss(in input.Inputs, lost []int, rescue int) failover.Evacuation {
 	r := proposal.Request(Preview(in), lost)
 	r.Rescue, r.Whole, r.Dead = rescue, rescue, lost
@@ -94,12 +96,13 @@ type WayBack struct {
 	Sizes    []resize.SizeBack // that come back, as far as the rules of change let them
 }
 
-// PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider. Nothing goes to the
-// replicas that it found unwell.
+// PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider. Nothing
+// goes to the replicas that it found unwell.
 func PreviewRollback(in input.Inputs, unwell ...int) WayBack {
 	s := Preview(in)
 	s.Replicas.Sick = sick(unwell)
-	w := WayBack{Replicas: s.Next.Replicas, Rows: s.Next.Clusters, Pins: s.Pins, Fleet: s.Fleet, Cordoned: s.Cordoned, Unwell: unwell}
+	w := WayBack{Replicas: s.Next.Replicas, Rows: s.Next.Clusters, Pins: s.Pins, Fleet: s.Fleet, Cordoned: s.Cordoned,
+		Unwell: unwell}
 	if why := in.Rollback.Refused(s.Next); why != "" {
 		w.Refused = why
 		return w

@@ -56,7 +56,8 @@ func Printable(problems []Problem) []Problem {
 	return problems
 }
 
-// ClipList names three of a list, and how many more there are: it keeps a reason readable when a thousand clusters come at once.
+// ClipList names three of a list, and how many more there are: it keeps a reason readable when a thousand clusters come
+// at once.
 func ClipList(names []string) string {
 	const most = 3
 	s := ""

@@ -14,13 +14,14 @@ import (
 	"ballast/planner/rollout/answers"
 )
 
-// followsAgain is how long after the plan followed one owner that was astray it follows no other: whoever makes and deletes
-// Secrets over and over must not take up the move budget by it.
+// followsAgain is how long after the plan followed one owner that was astray it follows no other: whoever makes and
+// deletes Secrets over and over must not take up the move budget by it.
 const followsAgain = 6 * time.Hour
 
-// followAstray has the plan give one cluster whose owner is astray to the replica that has it. That moves nothing, and the write of
-// its Secret makes every pod work out the replica of each cluster anew, so that the others that are astray are where the plan has them
-// again. Where it is too much there, it is levelled off like any other. In the other modes a move restarts pods: people are told.
+// followAstray has the plan give one cluster whose owner is astray to the replica that has it. That moves nothing, and
+// the write of its Secret makes every pod work out the replica of each cluster anew, so that the others that are astray
+// are where the plan has them again. Where it is too much there, it is levelled off like any other. In the other modes
+// a move restarts pods: people are told.
 func followAstray(s *snapshot.Snapshot) *Proposed {
 	last := s.Changes.Ownership.Followed
 	lately := !last.IsZero() && s.In.Now.Sub(last) < followsAgain
@@ -74,7 +75,8 @@ func following(s *snapshot.Snapshot, a ownership.Astray) *rollout.Proposal {
 	return want
 }
 
-// hasAll reports whether the replica has all that would come to it already: of a group that is to be together the others would move.
+// hasAll reports whether the replica has all that would come to it already: of a group that is to be together the
+// others would move.
 func hasAll(s *snapshot.Snapshot, a ownership.Astray, to int, want *rollout.Proposal) bool {
 	server := s.Next.Clusters[a.Cluster].Server
 	return !slices.ContainsFunc(rollout.Moves(s.Next, plan.Plan{Clusters: want.Rows}), func(m rollout.Move) bool {

@@ -25,8 +25,8 @@ func restartPays(s *snapshot.Snapshot, w *rollout.Proposal) (waits string) {
 	return "waits until it pays for the restart of every replica: it " + restart.String()
 }
 
-// Bill says what a change costs beside its load hours: whose objects are listed anew, how many where the default metric is measured,
-// and how long that takes at the move budget. Empty: nothing starts from an empty cache.
+// Bill says what a change costs beside its load hours: whose objects are listed anew, how many where the default metric
+// is measured, and how long that takes at the move budget. Empty: nothing starts from an empty cache.
 func Bill(s *snapshot.Snapshot, w *rollout.Proposal, moves []outcome.Move) string {
 	lists, all := map[string]bool{}, snapshot.Restarts(s, w, snapshot.RolloutOptions(s, change.Balance))
 	for _, m := range moves {

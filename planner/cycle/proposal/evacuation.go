@@ -55,7 +55,8 @@ func evacuation(s *snapshot.Snapshot) *Proposed {
 	e := failover.Evacuate(Request(s, unwell), s.In.Now)
 	p := &Proposed{Last: &e.Last, Cause: change.Failover}
 	for _, n := range e.Notes {
-		p.Told = append(p.Told, problem.Problem{Phase: problem.PhaseRollout, Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
+		p.Told = append(p.Told, problem.Problem{Phase: problem.PhaseRollout,
+			Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
 	}
 	if e.FailedOver == 0 {
 		p.Cause = change.Drain
@@ -67,7 +68,8 @@ func evacuation(s *snapshot.Snapshot) *Proposed {
 	if p.Cause == change.Drain {
 		asked = " as asked"
 	}
-	p.Why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.Cordoned...)) + asked + ": moves " + plural.Of(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
+	p.Why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.Cordoned...)) + asked + ": moves " +
+		plural.Of(ledger.ServersOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
 	p.Want = s.WantParted(s.Next.Replicas, e.Moves, pinnedBack(s, unwell))
 	p.Want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
@@ -113,11 +115,14 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	for name, row := range s.Next.Clusters {
 		held[name] = stay.Holds(name, row.Replica)
 	}
-	r := failover.Request{Held: held, View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.Shut(),
+	r := failover.Request{Held: held, View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell,
+		Works: working, Shut: s.Shut(),
 		MaxClusters: s.MostClusters(), Budget: snapshot.BudgetOf(s, change.Drain).Left,
 		Rescue: snapshot.RescueOf(s), Whole: snapshot.BudgetOf(s, change.Failover).Left,
 		Last: s.Changes.Failover, Dead: s.Changes.Replicas.Dead(),
-		Servers: gathered(s, unwell, working, held), Apart: map[string][]string{}, Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
+		Servers: gathered(s, unwell, working, held), Apart: map[string][]string{},
+		Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{},
+		Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
 	if s.May(gate.Drain) {
 		r.Cordoned = s.Cordoned
 	} else {
@@ -165,9 +170,9 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	return r
 }
 
-// gathered is what leaves a replica together: the clusters of one server, and those of a group wherever they are, so that they
-// join the others. A group with a cluster that cannot leave a replica for which nobody works lets the others go: no cluster
-// is without an owner for a group's sake.
+// gathered is what leaves a replica together: the clusters of one server, and those of a group wherever they are, so
+// that they join the others. A group with a cluster that cannot leave a replica for which nobody works lets the others
+// go: no cluster is without an owner for a group's sake.
 func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool, held map[string]bool) *placement.Servers {
 	if len(s.Groups) == 0 {
 		return s.Beside

@@ -11,9 +11,9 @@ import (
 	"ballast/planner/cycle/snapshot"
 )
 
-// leaveOut takes the moves to some replicas out of a division, and with them those to the replicas that clusters then do not leave. So
-// every other replica has what was decided for it, and each of these no cluster that it has not already: no cap, room or group of
-// the division is broken by what stays.
+// leaveOut takes the moves to some replicas out of a division, and with them those to the replicas that clusters then
+// do not leave. So every other replica has what was decided for it, and each of these no cluster that it has not
+// already: no cap, room or group of the division is broken by what stays.
 func leaveOut(of map[string]int, moves []outcome.Move, to map[int]string) (kept map[string]int, left []outcome.Move) {
 	kept, without := maps.Clone(of), map[int]bool{}
 	for replica := range to {
@@ -33,8 +33,8 @@ func leaveOut(of map[string]int, moves []outcome.Move, to map[int]string) (kept 
 	return kept, left
 }
 
-// withRoom is a division without the moves to replicas that cannot receive, and why those wait; empty: none does. A number of replicas
-// that a person wrote waits for no growth that the rules of change hold back.
+// withRoom is a division without the moves to replicas that cannot receive, and why those wait; empty: none does. A
+// number of replicas that a person wrote waits for no growth that the rules of change hold back.
 func withRoom(s *snapshot.Snapshot, of map[string]int, asked bool) (kept map[string]int, waits string) {
 	full := map[int]string{}
 	if !asked {
@@ -52,8 +52,8 @@ func withRoom(s *snapshot.Snapshot, of map[string]int, asked bool) (kept map[str
 	return kept, full[left[0].To] + ", and nothing is levelled out onto it"
 }
 
-// KeepWithin takes out of back what would take a replica beyond its memory that is not so now, those that take the most first, and
-// names that. What stays may be too much where it stands, so that all are looked at once more.
+// KeepWithin takes out of back what would take a replica beyond its memory that is not so now, those that take the most
+// first, and names that. What stays may be too much where it stands, so that all are looked at once more.
 func KeepWithin(s *snapshot.Snapshot, back map[string]int, replicas int) (stay []string) {
 	for again := s.InUse != nil; again; {
 		rows := s.WantOf(replicas, back).Rows

@@ -19,9 +19,9 @@ import (
 	"ballast/planner/plural"
 )
 
-// MakeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway says: the fewest that
-// make what is left need what the pod has, as their loads say it, and at least one stays. They go where there is room, to no replica that
-// would carry as much as the one that they leave did.
+// MakeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway
+// says: the fewest that make what is left need what the pod has, as their loads say it, and at least one stays. They go
+// where there is room, to no replica that would carry as much as the one that they leave did.
 func MakeRoom(s *snapshot.Snapshot) *Proposed {
 	away, live := s.In.Config.Size.MoveAway, s.In.Config.Rollout.Live != nil
 	if away == nil || s.Loads == nil || !live {
@@ -52,9 +52,10 @@ func MakeRoom(s *snapshot.Snapshot) *Proposed {
 		has := s.In.Memory.Sizes.Cramped[replica].Has
 		to := r.relieve(replica, has, r.bins)
 		if len(to) == 0 {
-			p.Told = append(p.Told, problem.Problem{Phase: problem.PhaseSize, Subject: "size.moveAway", Kind: "NodeFull", Message: fmt.Sprintf(
-				"the node of replica %d has had no room for its size for %s, and no cluster can leave it: %s",
-				replica, time.Duration(away.After), r.whyNone(replica, has))})
+			p.Told = append(p.Told, problem.Problem{Phase: problem.PhaseSize, Subject: "size.moveAway",
+				Kind: "NodeFull", Message: fmt.Sprintf(
+					"the node of replica %d has had no room for its size for %s, and no cluster can leave it: %s",
+					replica, time.Duration(away.After), r.whyNone(replica, has))})
 		}
 		maps.Copy(r.to, to)
 	}
@@ -62,7 +63,8 @@ func MakeRoom(s *snapshot.Snapshot) *Proposed {
 		return p
 	}
 	p.Why = fmt.Sprintf("moves %s off %s: the node has had no room for its size for %s (size.moveAway)",
-		plural.Of(ledger.ServersOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
+		plural.Of(ledger.ServersOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off),
+		time.Duration(away.After))
 	p.Want = s.WantOf(s.Next.Replicas, r.to)
 	p.Want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
@@ -79,7 +81,8 @@ type relieving struct {
 	to     map[string]int
 }
 
-// newRelieving has each replica carry what stands on it. A replica whose node is full, or that may not grow, receives nothing.
+// newRelieving has each replica carry what stands on it. A replica whose node is full, or that may not grow, receives
+// nothing.
 func newRelieving(s *snapshot.Snapshot) (*relieving, error) {
 	r := &relieving{Snapshot: s, bins: s.Bins(s.Next.Replicas), to: map[string]int{}, policy: placement.Policy{
 		Capacity: cmp.Or(bounds.Capacity(s.Ground), s.Capacity), MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}}
@@ -93,7 +96,8 @@ func newRelieving(s *snapshot.Snapshot) (*relieving, error) {
 	}
 	for i, cl := range s.Fleet.Clusters {
 		if at := s.Standing(i); at >= 0 && at < len(r.bins) {
-			r.bins[at] = r.bins[at].Take(placement.Unit{Names: []string{cl.Shard.ID}, Load: s.Loads[i], Memory: s.InUse.Takes(i), Apart: cl.Apart})
+			r.bins[at] = r.bins[at].Take(placement.Unit{Names: []string{cl.Shard.ID}, Load: s.Loads[i],
+				Memory: s.InUse.Takes(i), Apart: cl.Apart})
 		}
 	}
 	for replica := range r.bins {
@@ -107,8 +111,8 @@ func newRelieving(s *snapshot.Snapshot) (*relieving, error) {
 	return r, nil
 }
 
-// relieve finds places for what is to leave a replica whose pod has that many percent of what it needs, and has the bins that they go to
-// carry it. Empty: nothing leaves it.
+// relieve finds places for what is to leave a replica whose pod has that many percent of what it needs, and has the
+// bins that they go to carry it. Empty: nothing leaves it.
 func (r *relieving) relieve(replica, has int, bins []placement.Bin) map[string]int {
 	carried := bins[replica].Load
 	goal := carried - plan.Load(float64(carried)*float64(has)/100)
@@ -147,8 +151,8 @@ func (r *relieving) whyNone(replica, has int) string {
 	return "it has one alone, those that it has are fixed, or no other replica has room"
 }
 
-// takes reports whether a unit goes where it was placed: to a replica that may receive it and carries less with it than the one that it
-// leaves carried.
+// takes reports whether a unit goes where it was placed: to a replica that may receive it and carries less with it than
+// the one that it leaves carried.
 func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried plan.Load, bins []placement.Bin) bool {
 	if placed.To == plan.NoReplica || placed.Crowds || placed.Starves {
 		return false

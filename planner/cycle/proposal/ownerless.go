@@ -10,8 +10,8 @@ import (
 // noOwner is why the waves of what a person asked for end where they may.
 const noOwner = "clusters of a replica that nobody works for leave it first"
 
-// YieldsToFailover says why waves that a person asked for end: a failover of what nobody has would begin now. What is left of them is
-// proposed again once that is over. Empty: they go on.
+// YieldsToFailover says why waves that a person asked for end: a failover of what nobody has would begin now. What is
+// left of them is proposed again once that is over. Empty: they go on.
 func YieldsToFailover(s *snapshot.Snapshot) string {
 	cause := s.Changes.Cause
 	asked := cause == change.Rollback || cause == change.Drain
@@ -36,9 +36,9 @@ func first(s *snapshot.Snapshot) *Proposed {
 	return ownerlessFailover(s)
 }
 
-// ownerlessFailover is a failover off a replica that nobody works for, of a cluster at least that was there for an hour and has
-// Applications as far as anybody knows: who may create Secrets must not keep people from going back. One that failed a short while ago
-// does not count: it would fail again, and keep people from going back.
+// ownerlessFailover is a failover off a replica that nobody works for, of a cluster at least that was there for an hour
+// and has Applications as far as anybody knows: who may create Secrets must not keep people from going back. One that
+// failed a short while ago does not count: it would fail again, and keep people from going back.
 func ownerlessFailover(s *snapshot.Snapshot) *Proposed {
 	if failedLast(s) || !s.May(gate.FailOver) {
 		return nil

@@ -1,4 +1,5 @@
-// Package proposal is what may begin: a function of the snapshot for each change that a cycle considers, most urgent first.
+// Package proposal is what may begin: a function of the snapshot for each change that a cycle considers, most urgent
+// first.
 package proposal
 
 import (
@@ -49,8 +50,8 @@ type Row struct {
 }
 
 // All are in the order of their urgency: an env that gives clusters several owners, or none, is mended by its
-// change alone; what must be at once and what nobody has come before what a person asks for, that before what an unwell replica
-// needs otherwise, and all of it before what was elected.
+// change alone; what must be at once and what nobody has come before what a person asks for, that before what an unwell
+// replica needs otherwise, and all of it before what was elected.
 func All() []Row {
 	return []Row{
 		{gate.SetEnv, prepare},
@@ -74,7 +75,8 @@ func Level(s *snapshot.Snapshot) *Proposed {
 		return &Proposed{Verdict: "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"}
 	}
 	if replica, down := down(s); down {
-		return &Proposed{Verdict: fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)}
+		return &Proposed{Verdict: fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it",
+			replica)}
 	}
 	fixed, replicas := s.In.Config.Partition.Replicas, s.Elected.Replicas
 	asked := fixed != nil && fixed.Fixed == replicas && replicas != s.Next.Replicas
@@ -103,10 +105,12 @@ func Level(s *snapshot.Snapshot) *Proposed {
 		return nil
 	}
 	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d",
-		ledger.ServersOf(s.Beside, outcome.ClustersOf(moves), s.Next), ledger.ServersOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
+		ledger.ServersOf(s.Beside, outcome.ClustersOf(moves), s.Next),
+		ledger.ServersOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
 	pays := s.Worth
 	if waits == "" {
-		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", outcome.Imbalance(s.Candidate.Replicas), outcome.Imbalance(s.Now))
+		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", outcome.Imbalance(s.Candidate.Replicas),
+			outcome.Imbalance(s.Now))
 		if room := s.Line.Headroom(s.Now, s.Candidate.Replicas); room != "" {
 			why += ", " + room
 		}
@@ -139,8 +143,8 @@ func down(s *snapshot.Snapshot) (int, bool) {
 	return 0, false
 }
 
-// besideLongDown says why what is wanted waits all the same for a replica that has not worked for long: one comes behind it, or goes
-// before it, only where it starts, and the partition may have been asked without knowing of it.
+// besideLongDown says why what is wanted waits all the same for a replica that has not worked for long: one comes
+// behind it, or goes before it, only where it starts, and the partition may have been asked without knowing of it.
 func besideLongDown(s *snapshot.Snapshot, w *rollout.Proposal, moves []outcome.Move) string {
 	for _, replica := range slices.Sorted(maps.Keys(s.LongDown())) {
 		switch {
@@ -162,7 +166,8 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 		return nil
 	}
 	if why := r.Refused(s.Next); why != "" {
-		return &Proposed{Done: true, Told: []problem.Problem{{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
+		return &Proposed{Done: true, Told: []problem.Problem{{Phase: problem.PhaseRollout,
+			Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
 	}
 	replicas := r.Plan.Replicas
 	if least := s.In.Config.Partition.MinReplicas; least != nil {
@@ -192,22 +197,30 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	}
 	var told []problem.Problem
 	if len(stay) > 0 {
-		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
-			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, problem.ClipList(stay))})
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback,
+			Kind: "RollbackSkips", Message: fmt.Sprintf(
+				"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision,
+				problem.ClipList(stay))})
 	}
 	if beside := keepApart(s, back, replicas); len(beside) > 0 {
-		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
-			"of what is to go back to revision %d, %s stay: a group keeps them apart from what is there", r.Revision, problem.ClipList(beside))})
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback,
+			Kind: "RollbackSkips", Message: fmt.Sprintf(
+				"of what is to go back to revision %d, %s stay: a group keeps them apart from what is there",
+				r.Revision,
+				problem.ClipList(beside))})
 	}
 	if full := KeepWithin(s, back, replicas); len(full) > 0 {
-		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
-			"of what is to go back to revision %d, %s stay: the replica has not the memory", r.Revision, problem.ClipList(full))})
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback,
+			Kind: "RollbackSkips", Message: fmt.Sprintf(
+				"of what is to go back to revision %d, %s stay: the replica has not the memory", r.Revision,
+				problem.ClipList(full))})
 	}
 	w := s.WantOf(replicas, back)
 	if len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.Next.Replicas {
 		return &Proposed{Done: true, Holds: true, Told: told}
 	}
-	return &Proposed{Want: w, Cause: change.Rollback, Told: told, Why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
+	return &Proposed{Want: w, Cause: change.Rollback, Told: told,
+		Why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
 }
 
 // keepApart takes out of back what would share a replica with another one of its group, and names that.
@@ -263,7 +276,9 @@ func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
 	if !fewer && !more {
 		return nil
 	}
-	return &Proposed{Want: s.WantOf(found, nil), Cause: change.Pin, Why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload), s.Next.Replicas)}
+	return &Proposed{Want: s.WantOf(found, nil), Cause: change.Pin,
+		Why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload),
+			s.Next.Replicas)}
 }
 
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default
@@ -283,7 +298,8 @@ func pinsBeyond(s *snapshot.Snapshot) *Proposed {
 	return &Proposed{Want: s.WantOf(replicas, nil), Cause: change.Pin, Why: why, BySecret: true}
 }
 
-// pinnedBeyond is how many replicas the pins of those clusters ask for, and why that is more than there are; empty: it is not.
+// pinnedBeyond is how many replicas the pins of those clusters ask for, and why that is more than there are; empty: it
+// is not.
 func pinnedBeyond(s *snapshot.Snapshot, counts func(name string) bool) (replicas int, why string) {
 	replicas = s.Next.Replicas
 	for _, name := range slices.Sorted(maps.Keys(s.Pins)) {
@@ -297,7 +313,8 @@ func pinnedBeyond(s *snapshot.Snapshot, counts func(name string) bool) (replicas
 	return replicas, why
 }
 
-// DownWithClusters reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
+// DownWithClusters reports whether a replica that does not work has clusters: they leave it before pods are added for a
+// pin.
 func DownWithClusters(p plan.Plan, v health.Verdict) bool {
 	off := off(v)
 	if len(off) == 0 || v.Held == health.WholeFleet {
@@ -320,8 +337,8 @@ func off(v health.Verdict) []int {
 	return off
 }
 
-// HeldOnDown says which cluster cannot leave a replica that does not work, why, and the mend; empty: each of them can. What waits for
-// that replica waits until a person does something.
+// HeldOnDown says which cluster cannot leave a replica that does not work, why, and the mend; empty: each of them can.
+// What waits for that replica waits until a person does something.
 func HeldOnDown(g *ground.Ground, v health.Verdict) string {
 	off := off(v)
 	for _, u := range g.Fleet.Groups() {
@@ -348,7 +365,8 @@ func prepare(s *snapshot.Snapshot) *Proposed {
 		plan.EnvReplicas, w.ControllerReplicas, EnvFound(s.Next.ControllerReplicas))
 	if s.In.Config.Rollout.Live != nil {
 		why = fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
-			"which restarts the application-controller once, and scaling restarts nothing afterwards", plan.EnvReplicas, s.Env().Constant())
+			"which restarts the application-controller once, and scaling restarts nothing afterwards", plan.EnvReplicas,
+			s.Env().Constant())
 	}
 	return &Proposed{Want: w, Cause: change.Balance, Why: why, AtOnce: s.Env().TooLow()}
 }

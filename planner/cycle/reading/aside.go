@@ -17,8 +17,8 @@ import (
 	"ballast/planner/size/inputs"
 )
 
-// readAside adds the inputs that say nothing of clusters: they are known whatever is believed of loads. What a rule wants and is
-// not known is told with its reason, each for itself.
+// readAside adds the inputs that say nothing of clusters: they are known whatever is believed of loads. What a rule
+// wants and is not known is told with its reason, each for itself.
 func (d readings) readAside(g *ground.Ground, replicas int, readings map[string]size.Reading) {
 	for _, name := range d.In.Config.Size.SizeInputs() {
 		source := config.SourceOf(name)
@@ -44,7 +44,8 @@ func (d readings) readAside(g *ground.Ground, replicas int, readings map[string]
 func (d readings) inputMissing(name, why string) {
 	if why != "" {
 		d.Tell(problem.Problem{Phase: problem.PhaseSize, Subject: name, Kind: "SizeInputMissing",
-			Message: "size rules read " + name + ", of which nothing is known: " + why + "; what they decided stays, and other rules go on"})
+			Message: "size rules read " + name + ", of which nothing is known: " + why +
+				"; what they decided stays, and other rules go on"})
 	}
 }
 
@@ -68,8 +69,8 @@ func (d readings) ofReplicas(g *ground.Ground, m poll.Metric, replicas int) (siz
 	return d.whole(g, r), why
 }
 
-// whole is a reading of replicas; where they all get one size, it is missing unless each has a value: the largest of some is not the
-// largest.
+// whole is a reading of replicas; where they all get one size, it is missing unless each has a value: the largest of
+// some is not the largest.
 func (d readings) whole(g *ground.Ground, r size.Reading) size.Reading {
 	uniform := d.In.Config.Size.Apply == config.Template || g.Next.Target.Kind == plan.Deployment
 	r.Missing = r.Missing || uniform && len(r.Replica) < g.Next.Replicas
@@ -94,8 +95,8 @@ func (d readings) inUse(g *ground.Ground, replicas int) (size.Reading, string) {
 	return d.whole(g, r), ""
 }
 
-// SeenInputs are the inputs that say what pods have had, and nothing of clusters that come: by themselves, by a metric, or by what a
-// VerticalPodAutoscaler makes of them.
+// SeenInputs are the inputs that say what pods have had, and nothing of clusters that come: by themselves, by a metric,
+// or by what a VerticalPodAutoscaler makes of them.
 func SeenInputs(conf config.PlannerConfig) map[string]bool {
 	seen := map[string]bool{}
 	for _, name := range conf.Size.SizeInputs() {
@@ -119,8 +120,8 @@ func NodeCap(in input.Inputs) map[string]resource.Quantity {
 	return most
 }
 
-// NodesGive is what the nodes can give one replica, where that is asked for. While they are not known it is what they gave when they were
-// seen last: no replica is to grow without bound for an answer that is late.
+// NodesGive is what the nodes can give one replica, where that is asked for. While they are not known it is what they
+// gave when they were seen last: no replica is to grow without bound for an answer that is late.
 func NodesGive(in input.Inputs) map[string]resource.Quantity {
 	from := in.Config.Size.NodeCap.FromNodes
 	if from == nil {

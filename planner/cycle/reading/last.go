@@ -11,8 +11,8 @@ import (
 	"ballast/planner/size"
 )
 
-// lastReadings are the inputs of size rules while a discovery is refused: each cluster of the plan makes what was believed of it
-// last, whether its Secret is seen or not. What the pods say is read as ever.
+// lastReadings are the inputs of size rules while a discovery is refused: each cluster of the plan makes what was
+// believed of it last, whether its Secret is seen or not. What the pods say is read as ever.
 func (d readings) lastReadings(g *ground.Ground, replicas int) map[string]size.Reading {
 	names, of := d.everyCluster(g, replicas)
 	readings := map[string]size.Reading{
@@ -41,8 +41,8 @@ func (d readings) lastReadings(g *ground.Ground, replicas int) map[string]size.R
 	return readings
 }
 
-// everyCluster lists the clusters that are seen and those that the plan has all the same, and for each replica which of them it must
-// have room for.
+// everyCluster lists the clusters that are seen and those that the plan has all the same, and for each replica which of
+// them it must have room for.
 func (d readings) everyCluster(g *ground.Ground, replicas int) (names []string, of [][]int) {
 	has := map[string]int{}
 	for name, row := range g.Next.Clusters {

@@ -31,13 +31,14 @@ func Divided(d *outcome.Draft, g *ground.Ground, of [][]int) map[string]size.Rea
 	return readings{d}.readings(g, of)
 }
 
-// Clusters lists the clusters that are seen and those that the plan has all the same, and for each replica which of them it must
-// have room for.
+// Clusters lists the clusters that are seen and those that the plan has all the same, and for each replica which of
+// them it must have room for.
 func Clusters(d *outcome.Draft, g *ground.Ground, replicas int) (names []string, of [][]int) {
 	return readings{d}.everyCluster(g, replicas)
 }
 
-// has lists for each replica the clusters that it has, or that are about to come to it or to leave it: what it must have room for.
+// has lists for each replica the clusters that it has, or that are about to come to it or to leave it: what it must
+// have room for.
 func (d readings) has(g *ground.Ground, replicas int) [][]int {
 	of := make([][]int, replicas)
 	for i, cl := range g.Fleet.Clusters {
@@ -50,7 +51,8 @@ func (d readings) has(g *ground.Ground, replicas int) [][]int {
 	return of
 }
 
-// needsRoom are the replicas that must have room for a cluster: the one that has it, and those of the rollout under way.
+// needsRoom are the replicas that must have room for a cluster: the one that has it, and those of the rollout under
+// way.
 func (d readings) needsRoom(r *plan.Rollout, name string, has int) []int {
 	at := []int{has}
 	if r != nil {
@@ -99,7 +101,8 @@ func (d readings) readings(g *ground.Ground, of [][]int) map[string]size.Reading
 	return readings
 }
 
-// isNew reports whether a cluster counts for no size yet: who makes Secrets and deletes them again would resize pods by it.
+// isNew reports whether a cluster counts for no size yet: who makes Secrets and deletes them again would resize pods by
+// it.
 func (d readings) isNew(cl discover.Cluster) bool {
 	return d.In.Now.Sub(cl.Created) < discover.KnownAfter && !d.Out.Memory.Known.Has(cl.Shard.ID)
 }

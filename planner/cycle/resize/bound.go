@@ -19,8 +19,8 @@ type Evidence struct {
 	Memory   memory.Sizes
 }
 
-// Bound cuts a plan's sizes, in place, to size.nodeCap as it is written, or to what stands where that is more. A limit may be above
-// the cap: as far as people's own is above its request, by size.limits, and by its rules.
+// Bound cuts a plan's sizes, in place, to size.nodeCap as it is written, or to what stands where that is more. A limit
+// may be above the cap: as far as people's own is above its request, by size.limits, and by its rules.
 func (e Evidence) Bound(p plan.Plan) {
 	var all []plan.Resources
 	if p.Resources != nil {
@@ -57,7 +57,8 @@ func cut(list map[string]string, name string, most resource.Quantity) {
 	}
 }
 
-// stands is the most of a resource that the template had or has, a pod has or was seen to use, or a person went back to.
+// stands is the most of a resource that the template had or has, a pod has or was seen to use, or a person went back
+// to.
 func (e Evidence) stands(name string) (most resource.Quantity) {
 	all := []*plan.Resources{e.Template, e.Memory.Found}
 	if name == size.Memory {

@@ -21,23 +21,26 @@ import (
 )
 
 const (
-	// refusedAfter is for how long a size is refused to a pod, or no pod is made with it, before it is given up: quotas have room again
-	// once other pods are gone, and a StatefulSet's controller tries again within seconds.
+	// refusedAfter is for how long a size is refused to a pod, or no pod is made with it, before it is given up: quotas
+	// have room again once other pods are gone, and a StatefulSet's controller tries again within seconds.
 	refusedAfter = 5 * time.Minute
 	// refusedFor is for how long a pod that runs is then not asked again.
 	refusedFor = time.Hour
 )
 
-// refusesNewPods reports whether whoever refuses a size to a pod that runs refuses it to a new one, too, by package answer's words.
+// refusesNewPods reports whether whoever refuses a size to a pod that runs refuses it to a new one, too, by package
+// answer's words.
 func refusesNewPods(words string) bool {
 	return strings.Contains(words, " by a LimitRange") || strings.Contains(words, " by ResourceQuota ")
 }
 
-// refusals are the sizes that are given up, since a new pod would be refused with them. All else is decided as if they were in force: what
-// is given up is left out of the plan at the end of a cycle (giveUp), and put back at the beginning of the next one (restored).
+// refusals are the sizes that are given up, since a new pod would be refused with them. All else is decided as if they
+// were in force: what is given up is left out of the plan at the end of a cycle (giveUp), and put back at the beginning
+// of the next one (restored).
 type refusals struct{ question.Question }
 
-// restored is the question with what was given up in force. Where the plan has something else for the replica meanwhile, that holds.
+// restored is the question with what was given up in force. Where the plan has something else for the replica
+// meanwhile, that holds.
 func (q refusals) restored() question.Question {
 	if q.InTemplate() { // which gives nothing up, and knows since when pods are missing
 		return q.Question
@@ -103,7 +106,8 @@ func (q refusals) giveUp(a *Answer, found size.Resources) {
 	}
 }
 
-// next is what is known of the refusals of one ordinal after this look. Lacking says that no pod is made for it, though one is due.
+// next is what is known of the refusals of one ordinal after this look. Lacking says that no pod is made for it, though
+// one is due.
 func (q refusals) next(ordinal int, lacking bool, held plan.Resources) memory.GivenUp {
 	g, pod := q.Memory.GivenUp[ordinal], q.podOf(ordinal)
 	switch {
@@ -146,7 +150,8 @@ func (q refusals) whileItRuns(g memory.GivenUp, pod observed.Pod, held plan.Reso
 	return g
 }
 
-// askedOf is what a pod asks for of the resources that it is held at: its spec says so, which nobody changes but by a resize.
+// askedOf is what a pod asks for of the resources that it is held at: its spec says so, which nobody changes but by a
+// resize.
 func askedOf(pod observed.Pod, held plan.Resources) plan.Resources {
 	asks, of := quantity.Of(&pod.Size.Asks.Controller), quantity.Of(&held)
 	for _, list := range []struct{ asks, of map[string]resource.Quantity }{{asks.Requests, of.Requests}, {asks.Limits, of.Limits}} {
@@ -168,8 +173,9 @@ func (q refusals) podOf(ordinal int) *observed.Pod {
 	return nil
 }
 
-// podless are the ordinals that no pod is made for, though one is due and nothing else is known to keep it: of a StatefulSet, each
-// lower replica is ready. Those above it are to come with their templates' sizes, too, or each waits for itself.
+// podless are the ordinals that no pod is made for, though one is due and nothing else is known to keep it: of a
+// StatefulSet, each lower replica is ready. Those above it are to come with their templates' sizes, too, or each waits
+// for itself.
 func (q refusals) podless() map[int]bool {
 	if q.One {
 		return map[int]bool{0: len(q.Pods) < q.Due}
@@ -200,7 +206,8 @@ func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Res
 	until, named := g.At.Add(refusedFor), q.Named(ordinal)
 	why := "a LimitRange or a ResourceQuota refuses it, to a pod that is made anew, too"
 	said := fmt.Sprintf("a LimitRange or a ResourceQuota refuses %s size, to a pod that is made anew, too: "+
-		"it stays as large as its pod asks for until %s; raise that, or write size.nodeCap", named, until.UTC().Format(time.RFC3339))
+		"it stays as large as its pod asks for until %s; raise that, or write size.nodeCap", named,
+		until.UTC().Format(time.RFC3339))
 	if g.Bare {
 		until, why = time.Time{}, "no pod was made with it"
 		said = fmt.Sprintf("no pod was made with %s size for %s, and nothing else is known to keep it away: the next one comes with the pod "+
@@ -225,13 +232,15 @@ func (q refusals) tell(a *Answer, ordinal int, g memory.GivenUp, stands size.Res
 		if to.Cmp(from) < 0 {
 			direction = change.Down
 		}
-		a.Sizing.Blocked = append(a.Sizing.Blocked, Blocked{Replica: q.Shown(ordinal), Resource: name, Direction: direction,
-			Reason: change.UpdatePolicy, From: quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to)), Since: g.At, Until: until, Why: why})
+		a.Sizing.Blocked = append(a.Sizing.Blocked,
+			Blocked{Replica: q.Shown(ordinal), Resource: name, Direction: direction,
+				Reason: change.UpdatePolicy, From: quantity.Text(name, from),
+				To: quantity.Text(name, quantity.Rounded(name, to)), Since: g.At, Until: until, Why: why})
 	}
 }
 
-// tellMissing says where no pod is made with the size that the pod template is held at. Nothing is given up there: each other size in the
-// template restarts all pods.
+// tellMissing says where no pod is made with the size that the pod template is held at. Nothing is given up there: each
+// other size in the template restarts all pods.
 func (q refusals) tellMissing(a *Answer, found size.Resources) {
 	replica, missing := q.missing()
 	a.Memory.GivenUp = nil
@@ -249,12 +258,14 @@ func (q refusals) tellMissing(a *Answer, found size.Resources) {
 	if q.Now.Sub(since) < refusedAfter {
 		return
 	}
-	a.Problems = append(a.Problems, problem.Problem{Phase: problem.PhaseSize, Subject: q.Subject(0), Kind: "PodRefused", Message: fmt.Sprintf(
-		"a pod is missing since %s, and nothing else is known to keep it away: the size that size.apply: template holds the pod template at may be refused; "+
-			"`kubectl describe` of the workload says what refuses it: raise that LimitRange or ResourceQuota, or write size.nodeCap", since.UTC().Format(time.RFC3339))})
+	a.Problems = append(a.Problems, problem.Problem{Phase: problem.PhaseSize, Subject: q.Subject(0), Kind: "PodRefused",
+		Message: fmt.Sprintf(
+			"a pod is missing since %s, and nothing else is known to keep it away: the size that size.apply: template holds the pod template at may be refused; "+
+				"`kubectl describe` of the workload says what refuses it: raise that LimitRange or ResourceQuota, or write size.nodeCap", since.UTC().Format(time.RFC3339))})
 }
 
-// missing is the first replica that is due and has no pod, though each lower one is ready; of a Deployment nobody knows which.
+// missing is the first replica that is due and has no pod, though each lower one is ready; of a Deployment nobody knows
+// which.
 func (q refusals) missing() (replica int, is bool) {
 	if q.Plan.Target.Kind == plan.Deployment {
 		return 0, len(q.Pods) < q.Due

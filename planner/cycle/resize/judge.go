@@ -76,12 +76,13 @@ func (j *judge) resized(grows, shrinks bool) {
 	}
 }
 
-// mostUrgent are the ordinals in the order in which they get what a rate has room for: who grows at once, who carries more than it may,
-// growth before shrinking, and whom the rate has held back for longest.
+// mostUrgent are the ordinals in the order in which they get what a rate has room for: who grows at once, who carries
+// more than it may, growth before shrinking, and whom the rate has held back for longest.
 func (j *judge) mostUrgent(all []int) []int {
 	since := j.ratedSince()
 	slices.SortStableFunc(all, func(a, b int) int {
-		return cmp.Or(discover.FalseFirst(j.Urgent[a] == "", j.Urgent[b] == ""), discover.FalseFirst(!j.overloaded(a), !j.overloaded(b)),
+		return cmp.Or(discover.FalseFirst(j.Urgent[a] == "", j.Urgent[b] == ""),
+			discover.FalseFirst(!j.overloaded(a), !j.overloaded(b)),
 			discover.FalseFirst(!j.toGrow(a), !j.toGrow(b)), since(a).Compare(since(b)))
 	})
 	return all
@@ -134,8 +135,8 @@ func (j *judge) grewFor(replica int) {
 	}
 }
 
-// heldOnly is what of a replica ballast holds now and its rules still make, also while one of them has not seen its input yet. Under a
-// freeze, and whatever else lets nothing shrink, it is all of that.
+// heldOnly is what of a replica ballast holds now and its rules still make, also while one of them has not seen its
+// input yet. Under a freeze, and whatever else lets nothing shrink, it is all of that.
 func (j *judge) heldOnly(replica int) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
 	held, wanted := quantity.Of(j.Held(j.Plan, replica)), j.wanted.Sizes[replica]
@@ -158,8 +159,8 @@ func (j *judge) heldOnly(replica int) size.Resources {
 	return out
 }
 
-// one decides one resource of one replica, in place in next. It answers what is remembered of it, and whether it grows (1), shrinks (-1)
-// or stays (0).
+// one decides one resource of one replica, in place in next. It answers what is remembered of it, and whether it grows
+// (1), shrinks (-1) or stays (0).
 func (j *judge) one(replica int, name string, next size.Resources) (m remembered, by int) {
 	now, want := j.Current[replica], j.wanted.Sizes[replica]
 	if j.Urgent[replica] != "" {
@@ -181,14 +182,16 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 		}
 		return m, 0
 	}
-	ask := change.Ask{Now: j.Now, Current: stands.MilliValue(), Wanted: lead.MilliValue(), OOMKilled: j.Urgent[replica] != "",
+	ask := change.Ask{Now: j.Now, Current: stands.MilliValue(), Wanted: lead.MilliValue(),
+		OOMKilled:    j.Urgent[replica] != "",
 		OverCapacity: j.overloaded(replica), Of: j.Replicas}
 	judged := rules
 	if j.asked[replica] {
 		judged = rules.Asked()
 	}
 	grows := ask.Wanted > ask.Current
-	v := j.atThisTime(replica, name, judged.Resources(ask, m.leading(quantity.RequestLeads(now, want, name)), j.Memory.Resizes), ask.Current)
+	v := j.atThisTime(replica, name, judged.Resources(ask, m.leading(quantity.RequestLeads(now, want, name)),
+		j.Memory.Resizes), ask.Current)
 	j.block(replica, name, v, stands, lead)
 	if v.Value == ask.Current {
 		return m, 0
@@ -200,7 +203,8 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 	}
 	j.withUnseenLimit(replica, size, name)
 	quantity.Take(next, size, name)
-	j.changed = append(j.changed, fmt.Sprintf("%s %s %s instead of %s", j.Named(replica), name, quantity.Text(name, got), quantity.Text(name, stands)))
+	j.changed = append(j.changed, fmt.Sprintf("%s %s %s instead of %s", j.Named(replica), name,
+		quantity.Text(name, got), quantity.Text(name, stands)))
 	if by = -1; grows {
 		by = 1
 	}
@@ -208,8 +212,8 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 	return m, by
 }
 
-// withUnseenLimit adds to a size what stands of a limit whose rule has not seen its input yet, where the request is above that: it is as
-// large then.
+// withUnseenLimit adds to a size what stands of a limit whose rule has not seen its input yet, where the request is
+// above that: it is as large then.
 func (j *judge) withUnseenLimit(replica int, got size.Resources, name string) {
 	_, unseen := wish.Unknown(j.wanted.Rows, replica, name)
 	request, stands := got.Requests[name], j.Current[replica].Limits[name]
@@ -219,8 +223,8 @@ func (j *judge) withUnseenLimit(replica int, got size.Resources, name string) {
 	}
 }
 
-// atThisTime is a verdict by the time of decisions and by the gates. What a decision made and a rate, a window or a gate holds back is due
-// once that lets it, and waits for no other decision.
+// atThisTime is a verdict by the time of decisions and by the gates. What a decision made and a rate, a window or a
+// gate holds back is due once that lets it, and waits for no other decision.
 func (j *judge) atThisTime(replica int, name string, v change.Verdict, current int64) change.Verdict {
 	key := fmt.Sprintf("%d/%s/%s", replica, name, v.Direction)
 	until := j.undecided(replica, name, key)
@@ -243,14 +247,15 @@ func (j *judge) atThisTime(replica int, name string, v change.Verdict, current i
 	return v
 }
 
-// decides reports whether this cycle is one in which sizes are decided. Where a gate is shut none is, and the next one does.
+// decides reports whether this cycle is one in which sizes are decided. Where a gate is shut none is, and the next one
+// does.
 func (j *judge) decides() bool {
 	since := j.Now.Sub(j.Memory.Decided)
 	return j.Size.Interval > 0 && (since < 0 || since >= time.Duration(j.Size.Interval))
 }
 
-// undecided is when an ordinal's size is decided next; zero: now. Who grows at once, what a person went back to, what is due, and what has
-// no size yet waits for none.
+// undecided is when an ordinal's size is decided next; zero: now. Who grows at once, what a person went back to, what
+// is due, and what has no size yet waits for none.
 func (j *judge) undecided(ordinal int, name, key string) time.Time {
 	held := quantity.Of(j.Held(j.Plan, ordinal))
 	_, requests := held.Requests[name]
@@ -298,10 +303,12 @@ func (j *judge) block(replica int, name string, v change.Verdict, from, to resou
 	}
 	b := v.Blocks[0]
 	if b.Reason == change.TooSmall { // package change counts thousandths
-		least := resource.NewMilliQuantity(j.Rules(name).Of(v.Direction).MinChange.Threshold(from.MilliValue()), from.Format)
+		least := resource.NewMilliQuantity(j.Rules(name).Of(v.Direction).MinChange.Threshold(from.MilliValue()),
+			from.Format)
 		b.Why = "it is less than a change of " + quantity.Text(name, quantity.Rounded(name, *least))
 	}
-	j.blocked(Blocked{Replica: j.Shown(replica), Resource: name, Direction: v.Direction, Reason: b.Reason, Until: b.Until, Why: b.Why,
+	j.blocked(Blocked{Replica: j.Shown(replica), Resource: name, Direction: v.Direction, Reason: b.Reason,
+		Until: b.Until, Why: b.Why,
 		From: quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to))})
 }
 
@@ -321,9 +328,9 @@ func (j *judge) noticed(b Blocked) time.Time {
 	return j.Now
 }
 
-// stale says of a resource whose rules read inputs that are not known in this cycle that it waits for them: it stays as it stands by
-// what was decided of them, since the first of them was known last, or since it was noticed where none ever was. Which way it would
-// change is not known; what is lost is growth.
+// stale says of a resource whose rules read inputs that are not known in this cycle that it waits for them: it stays as
+// it stands by what was decided of them, since the first of them was known last, or since it was noticed where none
+// ever was. Which way it would change is not known; what is lost is growth.
 func (j *judge) stale(replica int, name string, stands size.Resources) {
 	b := Blocked{Replica: j.Shown(replica), Resource: name, Direction: change.Up, Reason: change.StaleInput}
 	noticed := j.noticed(b)
@@ -376,8 +383,10 @@ func (j *judge) left() {
 			if to.Cmp(from) < 0 {
 				direction = change.Down
 			}
-			j.blocked(Blocked{Replica: j.Shown(u.Replica), Resource: name, Direction: direction, Reason: change.UpdatePolicy,
-				From: quantity.Text(name, from), To: quantity.Text(name, to), Why: fmt.Sprintf("pod %q, %s: %s", u.Pod, u.State, u.Words)})
+			j.blocked(Blocked{Replica: j.Shown(u.Replica), Resource: name, Direction: direction,
+				Reason: change.UpdatePolicy,
+				From:   quantity.Text(name, from), To: quantity.Text(name, to),
+				Why: fmt.Sprintf("pod %q, %s: %s", u.Pod, u.State, u.Words)})
 		}
 	}
 }
@@ -390,20 +399,23 @@ func (j *judge) beyondNodes() {
 			if from.Cmp(to) == 0 {
 				continue
 			}
-			j.blocked(Blocked{Replica: replica, Resource: name, Direction: change.Up, Reason: change.UpdatePolicy, Until: j.unfit[replica].Stays.Add(wish.UnfitFor),
-				From: quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to)), Why: "its node never had room for it, and it is tried again then"})
+			j.blocked(Blocked{Replica: replica, Resource: name, Direction: change.Up, Reason: change.UpdatePolicy,
+				Until: j.unfit[replica].Stays.Add(wish.UnfitFor),
+				From:  quantity.Text(name, from), To: quantity.Text(name, quantity.Rounded(name, to)),
+				Why: "its node never had room for it, and it is tried again then"})
 		}
 	}
 }
 
-// remembered is the history of one resource of one replica. Changes are the resource's, and stand with the wishes for its request;
-// the wishes for its limit stand apart: where one of the two is at rest the other must not take its wishes for its own.
+// remembered is the history of one resource of one replica. Changes are the resource's, and stand with the wishes for
+// its request; the wishes for its limit stand apart: where one of the two is at rest the other must not take its wishes
+// for its own.
 type remembered struct {
 	request, limit change.Past
 }
 
-// remembered is what the memory has of a resource, with what it does not know of: a size that another leader gave the replica
-// since counts as a change that was made just now, and as what was wanted.
+// remembered is what the memory has of a resource, with what it does not know of: a size that another leader gave the
+// replica since counts as a change that was made just now, and as what was wanted.
 func (j *judge) remembered(replica int, name string) remembered {
 	all, rules := j.Memory.Changes[replica], j.Rules(name)
 	m := remembered{all[name], all[memory.LimitOf(name)]}
@@ -443,15 +455,16 @@ func (m remembered) leading(request bool) change.Past {
 	return h
 }
 
-// stableLimit is a size whose limit grows no further than what was wanted of it within the window, where its request does not
-// grow as far as it is to.
+// stableLimit is a size whose limit grows no further than what was wanted of it within the window, where its request
+// does not grow as far as it is to.
 func (m remembered) stableLimit(at time.Time, now, got size.Resources, name string, window time.Duration) size.Resources {
 	limit, limited := got.Limits[name]
 	was, had := now.Limits[name]
 	if !limited || !had || limit.Cmp(was) <= 0 {
 		return got
 	}
-	stable := max(change.Stabilize(was.MilliValue(), limit.MilliValue(), m.limit.Wishes, window, 0, at), was.MilliValue())
+	stable := max(change.Stabilize(was.MilliValue(), limit.MilliValue(), m.limit.Wishes, window, 0, at),
+		was.MilliValue())
 	q := *resource.NewMilliQuantity(stable, limit.Format)
 	if request, ruled := got.Requests[name]; ruled && q.Cmp(request) < 0 {
 		q = request

@@ -69,7 +69,8 @@ func Decide(q question.Question) Answer {
 	a.Sizing.Replicas = shownSizes(q, with(q, a), w.Sizes)
 	if a.Resources != nil {
 		left := q.PodTemplate().Left()
-		written := quantity.Resources(quantity.Over(quantity.Over(quantity.Of(v.Found), quantity.Of(&left)), quantity.Of(a.Resources)))
+		written := quantity.Resources(quantity.Over(quantity.Over(quantity.Of(v.Found), quantity.Of(&left)),
+			quantity.Of(a.Resources)))
 		a.Memory.Written = &written
 	}
 	if a.Sizing.Resized == 0 {
@@ -83,12 +84,14 @@ func Decide(q question.Question) Answer {
 
 // answer judges what is wanted.
 func answer(q question.Question, v wish.View, w wish.Wishes) Answer {
-	j := judge{Question: q, View: v, wanted: w.Result, asked: w.Asked, unfit: w.Unfit, beyond: w.Beyond, out: &Sizing{Apply: q.Apply(), Rules: rowsOf(w, q.Size), Unmet: q.Unmet}}
+	j := judge{Question: q, View: v, wanted: w.Result, asked: w.Asked, unfit: w.Unfit, beyond: w.Beyond,
+		out: &Sizing{Apply: q.Apply(), Rules: rowsOf(w, q.Size), Unmet: q.Unmet}}
 	j.Memory.Found, j.Memory.Peaks, j.Memory.Killed, j.Memory.Rules = v.Found, v.Peaks, maps.Clone(v.Killed), w.States
 	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = wish.NodeRoom{Question: q}.NoRoom(w.Beyond), w.Back, w.Unfit
 	j.Memory.Cramped = wish.Cramped(q, w)
 	sizes := j.decide()
-	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.Problems(), v.Problems(), wish.NodeRoom{Question: q}.Tight(), w.Unfitting()), Note: note(q, j.out.Resized, j.changed)}
+	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.Problems(), v.Problems(),
+		wish.NodeRoom{Question: q}.Tight(), w.Unfitting()), Note: note(q, j.out.Resized, j.changed)}
 	if q.InTemplate() {
 		a.Resources = quantity.Held(sizes[0])
 	} else {

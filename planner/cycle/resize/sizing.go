@@ -28,8 +28,8 @@ type Sizing struct {
 	Resized  int              `json:"resized,omitempty"` // replicas that get another size by this cycle
 }
 
-// SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all; Fullest says that its
-// input is the fullest replica's, as where one size is for all.
+// SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all; Fullest says that
+// its input is the fullest replica's, as where one size is for all.
 type SizeRow struct {
 	Policy   string  `json:"policy,omitempty"`
 	Rule     string  `json:"rule"`
@@ -112,7 +112,8 @@ func (b Blocked) moves() string {
 	return b.To + " moves"
 }
 
-// Steady is without what changes from cycle to cycle: until when, why, and how many clusters would move but for a power of two.
+// Steady is without what changes from cycle to cycle: until when, why, and how many clusters would move but for a power
+// of two.
 func (b Blocked) Steady() Blocked {
 	b.Until, b.Why = time.Time{}, ""
 	if n := int(b.By()); b.Resource == ResourceClusters && n > 1 {
@@ -132,8 +133,8 @@ func (b Blocked) since() string {
 	return said
 }
 
-// SizeBack is a replica's size by the plan in force, and by the one that a person goes back to; Replica is size.All where they
-// have one.
+// SizeBack is a replica's size by the plan in force, and by the one that a person goes back to; Replica is size.All
+// where they have one.
 type SizeBack struct {
 	Replica int            `json:"replica"`
 	Now     plan.Resources `json:"now"`
@@ -170,9 +171,11 @@ func rowsOf(w wish.Wishes, of config.Size) (all []SizeRow) {
 		if _, known := policies[name]; !known {
 			policies[name] = of.PolicyOf(row.Rule)
 		}
-		all = append(all, SizeRow{Policy: policies[name], Rule: name, Replica: row.Replica, Input: row.Input, Known: row.Known,
+		all = append(all, SizeRow{Policy: policies[name], Rule: name, Replica: row.Replica, Input: row.Input,
+			Known:    row.Known,
 			Fullest:  row.Replica == size.All && row.Rule.Scope == size.Replica,
-			Computed: quantity.Text(row.Rule.Resource, row.Computed), Value: quantity.Text(row.Rule.Resource, row.Value), Held: row.Held})
+			Computed: quantity.Text(row.Rule.Resource, row.Computed),
+			Value:    quantity.Text(row.Rule.Resource, row.Value), Held: row.Held})
 	}
 	return all
 }

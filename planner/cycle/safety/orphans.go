@@ -47,9 +47,9 @@ const (
 )
 
 // Excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo
-// CD may take for a second Secret of their server, which it cannot read, or which is gone. Whoever breaks a cluster of his own, or
-// another's, must not keep everybody's where they are; nor must he who breaks many have nobody look at what becomes of
-// them.
+// CD may take for a second Secret of their server, which it cannot read, or which is gone. Whoever breaks a cluster of
+// his own, or another's, must not keep everybody's where they are; nor must he who breaks many have nobody look at what
+// becomes of them.
 func Excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, now time.Time) map[string]bool {
 	if len(v.Orphans) == 0 {
 		return nil
@@ -84,9 +84,9 @@ func Stops(in input.Inputs, c memory.Changes) bool { return in.Paused || Tripped
 // Tripped reports whether ballast stopped itself, and nobody has cleared that.
 func Tripped(in input.Inputs, c memory.Changes) bool { return in.Tripped != "" || c.Trip != nil }
 
-// StopsFor reports whether ballast may not even move what nobody has. A trip stops that where nobody knows why, or where it is for
-// memory and does not say which failovers could hand that on; whoever breaks a cluster of his own after a wave must not keep all
-// others' on replicas that are dead.
+// StopsFor reports whether ballast may not even move what nobody has. A trip stops that where nobody knows why, or
+// where it is for memory and does not say which failovers could hand that on; whoever breaks a cluster of his own after
+// a wave must not keep all others' on replicas that are dead.
 func StopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
 	known := c.Trip != nil && (c.Trip.Reason != harm.OOMKilled || c.Trip.Bounds(c.TripMoved))
 	if cause == change.Failover && known {
@@ -95,8 +95,9 @@ func StopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
 	return Stops(in, c)
 }
 
-// Stay is what no failover moves during a trip for memory: what is on a replica that was killed for it, and the clusters that the
-// waves moved behind which that happened. The next replica would be killed by what killed that one. The zero value holds nothing.
+// Stay is what no failover moves during a trip for memory: what is on a replica that was killed for it, and the
+// clusters that the waves moved behind which that happened. The next replica would be killed by what killed that one.
+// The zero value holds nothing.
 type Stay struct {
 	Replicas []int
 	Clusters []string

@@ -37,25 +37,30 @@ func (w *Breaker) Look(g *ground.Ground) {
 	w.judgeReplicas(g)
 	w.judgeWaves(g)
 	for _, n := range w.In.Conflicts {
-		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: n.Subject, Kind: string(n.Kind),
+			Message: n.Message})
 	}
 	for _, f := range w.In.Installation {
-		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind),
+			Message: f.Message})
 	}
 	if empty >= ownership.ManyByName {
-		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
-			"that name their cluster: clusters without others are planned by the load that they had last by it, or by the middle of all others', and are owned by the one "+
-			"pod that keeps their cache; upgrade Argo CD to 3.0.6 or later", empty)})
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty",
+			Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
+				"that name their cluster: clusters without others are planned by the load that they had last by it, or by the middle of all others', and are owned by the one "+
+				"pod that keeps their cache; upgrade Argo CD to 3.0.6 or later", empty)})
 	}
 	if it := w.In.Workload; it.NoText {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "NoText", Message: fmt.Sprintf(
 			"some string of %s %q (an annotation, a label of the template, what a container runs) is no UTF-8, which nobody's tools write: whether webhook controllers.%s holds its env cannot be asked; "+
-				"`ballast audit` says who wrote it; to mend it, take the string out with kubectl edit", it.Kind, it.Name, plan.Group)})
+				"`ballast audit` says who wrote it; to mend it, take the string out with kubectl edit", it.Kind,
+			it.Name, plan.Group)})
 	}
 	if it := w.In.Workload; it.ContainerGone {
-		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "ContainerGone", Message: fmt.Sprintf(
-			"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
-				"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: it.Name, Kind: "ContainerGone",
+			Message: fmt.Sprintf(
+				"the pod template of %s %q has no container %q, and none that runs the application-controller: its env and size are left as they are, all else goes on; "+
+					"put the container back, or name the one that is meant by target.container; `ballast audit` says who wrote it", it.Kind, it.Name, it.Container)})
 	}
 	switch why := w.In.Workload.Renumbered(g.Next.Widest()); {
 	case why == "":
@@ -63,7 +68,8 @@ func (w *Breaker) Look(g *ground.Ground) {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered",
 			Message: "nothing levels, drains, grows or restarts, and failovers go to replicas whose pods show that they are theirs: " + why})
 	default:
-		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered", Message: "nothing levels, fails over, drains or grows: " + why})
+		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered",
+			Message: "nothing levels, fails over, drains or grows: " + why})
 	}
 	if why := w.In.Workload.OnlyReplica0(g.Next.Widest()); why != "" {
 		w.Tell(problem.Problem{Phase: problem.PhaseDiscover, Subject: w.In.Workload.Name, Kind: "Renumbered",
@@ -89,8 +95,8 @@ func (w *Breaker) tellUnlisted() {
 	}
 }
 
-// byName is how many Applications seem to have an empty dest_server for their cluster's name by two looks in a row, the lower number: a
-// wave, or a pod that has just started, may show as many at one of them.
+// byName is how many Applications seem to have an empty dest_server for their cluster's name by two looks in a row, the
+// lower number: a wave, or a pod that has just started, may show as many at one of them.
 func (w *Breaker) byName() int {
 	before := w.In.Memory.Changes.ByName
 	if len(w.In.Observed.Reported.Pods) == 0 {
@@ -101,8 +107,8 @@ func (w *Breaker) byName() int {
 	return min(before, now)
 }
 
-// judgeOwners says who has each cluster. Where many Applications have an empty dest_server, a cluster that has no others is none
-// without an owner: nobody can say who its owner is.
+// judgeOwners says who has each cluster. Where many Applications have an empty dest_server, a cluster that has no
+// others is none without an owner: nobody can say who its owner is.
 func (w *Breaker) judgeOwners(g *ground.Ground, manyEmpty bool) {
 	if len(w.In.Observed.Reported.Pods) == 0 {
 		return // nothing was seen, and nothing is forgotten
@@ -137,7 +143,8 @@ func (w *Breaker) judgeOwners(g *ground.Ground, manyEmpty bool) {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: message})
 	}
 	for _, d := range w.Out.Verdict.Doubled {
-		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: d.Cluster, Kind: "Doubled", Message: d.Message()})
+		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: d.Cluster, Kind: "Doubled",
+			Message: d.Message()})
 	}
 	w.tellAstray()
 }
@@ -148,9 +155,11 @@ const mostAstray = 10
 func (w *Breaker) tellAstray() {
 	for i, a := range w.Out.Verdict.Astray {
 		if w.isImplicit(a.Cluster) {
-			w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: a.Cluster, Kind: "OwnerAstray", Message: fmt.Sprintf(
-				"cluster %q is reconciled by replica %d since %s, and without a Secret it is replica %d's, as after one with a slash behind its server was deleted; "+
-					"restart all controllers, replica 0 too", a.Cluster, a.Owners[0], a.Since.UTC().Format(time.RFC3339), a.Intended)})
+			w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: a.Cluster, Kind: "OwnerAstray",
+				Message: fmt.Sprintf(
+					"cluster %q is reconciled by replica %d since %s, and without a Secret it is replica %d's, as after one with a slash behind its server was deleted; "+
+						"restart all controllers, replica 0 too", a.Cluster, a.Owners[0],
+					a.Since.UTC().Format(time.RFC3339), a.Intended)})
 			continue
 		}
 		mend := fmt.Sprintf("; pin it to replica %d in data.pins of the plan ConfigMap, which makes all controllers agree, and take the pin away again; or restart all of them, replica 0 too",
@@ -159,7 +168,8 @@ func (w *Breaker) tellAstray() {
 			mend += fmt.Sprintf("; so are %d more", more)
 		}
 		if i < mostAstray {
-			w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: a.Cluster, Kind: "OwnerAstray", Message: a.Message() + mend})
+			w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Subject: a.Cluster, Kind: "OwnerAstray",
+				Message: a.Message() + mend})
 		}
 	}
 }
@@ -168,8 +178,8 @@ func (w *Breaker) isImplicit(cluster string) bool {
 	return slices.ContainsFunc(w.Out.Fleet.Clusters, func(cl discover.Cluster) bool { return cl.Implicit && cl.Shard.ID == cluster })
 }
 
-// agreed is the replica that the plan gives a cluster, where every Secret of its server names it, too. The cluster that Argo CD runs in has
-// one without a Secret.
+// agreed is the replica that the plan gives a cluster, where every Secret of its server names it, too. The cluster that
+// Argo CD runs in has one without a Secret.
 func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name string) (int, bool) {
 	said := map[string]int{} // by server: the shard of all its Secrets, or none
 	for _, cl := range g.Fleet.Clusters {
@@ -202,16 +212,19 @@ func agreed(g *ground.Ground, intended func(name string) (int, bool)) func(name 
 func (w *Breaker) judgeReplicas(g *ground.Ground) {
 	cordons, err := people.ParseCordons(w.In.Cordon)
 	if err != nil {
-		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused",
+			Message: err.Error()})
 	}
 	w.Out.Cordoned = people.Cordoned(cordons, w.In.Now)
 	f := w.In.Config.Failover
 	if f == nil || g.Next.FreeReplicas && w.In.Workload.Replicas == 0 {
 		return
 	}
-	seen := health.Fleet{Known: w.In.Observed.Known, Replicas: standingReplicas(g.Next), Dynamic: w.In.Observed.Dynamic, Pods: w.In.Observed.Pods, Rolling: ground.Rolling(w.In, g.Next)}
+	seen := health.Fleet{Known: w.In.Observed.Known, Replicas: standingReplicas(g.Next), Dynamic: w.In.Observed.Dynamic,
+		Pods: w.In.Observed.Pods, Rolling: ground.Rolling(w.In, g.Next)}
 	m, before := &w.Out.Memory.Changes, w.In.Memory.Changes.Replicas
-	o := health.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(w.In.Config.Interval)}
+	o := health.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle),
+		Interval: time.Duration(w.In.Config.Interval)}
 	w.Out.Replicas, m.Replicas = health.Judge(seen, o, w.In.Now, before)
 	m.Failover = m.Failover.Still(before, m.Replicas, o, w.In.Now)
 	if w.Out.Replicas.Held != health.WholeFleet { // what all fell ill of was no cluster's doing
@@ -256,15 +269,18 @@ func (w *Breaker) judgeWaves(g *ground.Ground) {
 	if why := cmp.Or(tripWhy(m.Trip), w.In.Tripped); why != "" {
 		stopped := "nothing moves and nothing scales any more: "
 		if !StopsFor(change.Failover, w.In, *m) {
-			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell" + StayOf(*m).String() + ": "
+			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell" +
+				StayOf(*m).String() + ": "
 		}
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "Tripped", Message: stopped + why +
-			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
+			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped +
+			" from the plan ConfigMap)"})
 	}
 }
 
-// trips takes in a trip behind waves that moved those clusters, and what else is killed for its memory while one for memory stands: a
-// failover off that would hand on what killed it. Another kill behind a wave, such as a failover's during the trip, is told anew.
+// trips takes in a trip behind waves that moved those clusters, and what else is killed for its memory while one for
+// memory stands: a failover off that would hand on what killed it. Another kill behind a wave, such as a failover's
+// during the trip, is told anew.
 func (w *Breaker) trips(trip *harm.Trip, moved []string) {
 	m := &w.Out.Memory.Changes
 	switch stands := m.Trip; {
@@ -319,7 +335,8 @@ func (w *Breaker) expect(g *ground.Ground) {
 		}
 	}
 	if len(w.expectedOrphans) > 0 {
-		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, w.expectedOrphans), joined(m.Began.Orphans, w.expectedOrphans)
+		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, w.expectedOrphans),
+			joined(m.Began.Orphans, w.expectedOrphans)
 	}
 }
 
@@ -339,7 +356,8 @@ func tripWhy(t *harm.Trip) string {
 // replica slower that it comes to, nor the one faster that it left.
 func (w *Breaker) signs(apart []string) harm.Signs {
 	s := harm.Signs{Work: harm.Believable(w.work(apart)), Apart: apart}
-	s.Orphans = WaveOrphans(w.Out.Fleet, w.Out.Verdict, Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
+	s.Orphans = WaveOrphans(w.Out.Fleet, w.Out.Verdict,
+		Excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
 	for _, p := range w.Out.Memory.Changes.Replicas.Dated(w.In.Observed.Pods, w.In.Now) {
 		if p.OOMKilled && !p.KilledAt.IsZero() {
 			s.Kills = append(s.Kills, harm.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
@@ -385,7 +403,8 @@ func (w *Breaker) unseenServers(names []string) func(server string) bool {
 // underWay reports whether a rollout has a wave of clusters on its way.
 func underWay(r *plan.Rollout) bool { return r != nil && r.Stage == plan.Moving && len(r.Was) > 0 }
 
-// goesOn reports whether a wave that was under way still is: a later wave, a way back and a stage without moves are its end.
+// goesOn reports whether a wave that was under way still is: a later wave, a way back and a stage without moves are its
+// end.
 func goesOn(wave plan.Rollout, after *plan.Rollout) bool {
 	if after == nil || after.Wave != wave.Wave {
 		return false
@@ -393,16 +412,18 @@ func goesOn(wave plan.Rollout, after *plan.Rollout) bool {
 	return after.Stage == plan.Moving && len(after.Moves) > 0
 }
 
-// Follow notes the waves that began and ended between two plans. One that has the plan say who has a cluster already brought nobody
-// anything, so that nothing is watched for behind it.
+// Follow notes the waves that began and ended between two plans. One that has the plan say who has a cluster already
+// brought nobody anything, so that nothing is watched for behind it.
 func (w *Breaker) Follow(before, after *plan.Rollout) {
 	m := &w.Out.Memory.Changes
 	if m.FollowsOwner() {
 		return
 	}
 	if underWay(before) && !goesOn(*before, after) {
-		m.Watch = m.Watch.After(harm.Wave{Began: before.Since, Ended: w.In.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
-			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
+		m.Watch = m.Watch.After(harm.Wave{Began: before.Since, Ended: w.In.Now,
+			Clusters:  slices.Sorted(maps.Keys(before.Was)),
+			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work,
+			Apart: m.Began.Apart})
 	}
 	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
 		moved := slices.AppendSeq(slices.Clone(m.Watch.Apart), maps.Keys(after.Was))

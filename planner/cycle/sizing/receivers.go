@@ -8,7 +8,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// ReceiversOf are the replicas that clusters are about to come to, by the rollout under way; target is where it goes as a whole.
+// ReceiversOf are the replicas that clusters are about to come to, by the rollout under way; target is where it goes as
+// a whole.
 func ReceiversOf(p plan.Plan, target map[string]int) map[int]bool {
 	r := p.Rollout
 	if r == nil {
@@ -61,8 +62,9 @@ func leaversOf(p plan.Plan) map[int]bool {
 
 // Options is what is known of what pods can be given.
 func Options(in input.Inputs) diff.Options {
-	return diff.Options{BreakGlass: in.BreakGlass, NoResize: in.Resizes != nil && !*in.Resizes, Now: in.Now, KeepsLimits: in.KeepsLimits,
-		Refused: in.Unsized, Roomless: in.Roomless}
+	return diff.Options{BreakGlass: in.BreakGlass, NoResize: in.Resizes != nil && !*in.Resizes, Now: in.Now,
+		KeepsLimits: in.KeepsLimits,
+		Refused:     in.Unsized, Roomless: in.Roomless}
 }
 
 // Unmet are the pods that have not got the size that a plan holds them at.
@@ -70,8 +72,8 @@ func Unmet(in input.Inputs, p plan.Plan) []diff.Unmet {
 	return diff.Unmets(p, in.Observed.Pods, in.Workload.Unmanaged, Options(in))
 }
 
-// Cramped are the replicas whose nodes had no room for their size within the last hour, or that clusters left for that within the last
-// day: nothing is levelled to them.
+// Cramped are the replicas whose nodes had no room for their size within the last hour, or that clusters left for that
+// within the last day: nothing is levelled to them.
 func Cramped(in input.Inputs) map[int]bool {
 	full := map[int]bool{}
 	if len(in.Config.Size.All()) == 0 {

@@ -68,10 +68,12 @@ func Size(d *outcome.Draft, verdicts gate.Verdicts, g *ground.Ground) {
 	s.noResize()
 	target := s.Out.Memory.Changes.Target
 	answer := resize.Decide(question.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
-		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
+		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources,
+		Pods:     s.In.Observed.Pods,
 		Readings: reading.Of(s.Draft, g, replicas), Clusters: s.clustersBy(g, replicas),
 		Receivers: ReceiversOf(g.Next, target), Givers: GiversOf(g.Next, target), Leavers: leaversOf(g.Next),
-		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g), Unmet: Unmet(s.In, g.Next), Due: s.due(g),
+		Seen: reading.SeenInputs(s.In.Config), NodeCap: reading.NodeCap(s.In), Over: s.overCapacity(g),
+		Unmet: Unmet(s.In, g.Next), Due: s.due(g),
 		Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: reading.RememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
@@ -129,8 +131,8 @@ func (s sizing) noResize() {
 			"nor after an OOM kill, and each gets its size when it is made anew; set size.apply: template to have the fleet restarted for its size"})
 }
 
-// otherContainers are those that rules name and that are not the controller's: a configuration that leaves target.container out
-// cannot tell.
+// otherContainers are those that rules name and that are not the controller's: a configuration that leaves
+// target.container out cannot tell.
 func (s sizing) otherContainers() (names []string) {
 	for _, p := range s.In.Config.Size.Policies {
 		for _, r := range p.Rules {
@@ -169,7 +171,8 @@ func (s sizing) overCapacity(g *ground.Ground) map[int]bool {
 	return over
 }
 
-// wentBack is the plan that a person goes back to where that is done now. Its sizes hold for as long as the balance is left alone.
+// wentBack is the plan that a person goes back to where that is done now. Its sizes hold for as long as the balance is
+// left alone.
 func (s sizing) wentBack(g *ground.Ground) question.Back {
 	back := question.Back{For: memory.HoldOffFor}
 	if pays := s.In.Config.Evaluate.CostBenefit; pays != nil {
@@ -198,10 +201,12 @@ func (s sizing) nodeCapUnknown() {
 		return
 	}
 	s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
-		Message: "size.nodeCap.fromNodes bounds no replica: " + why + "; write size.nodeCap.cpu and memory to be bounded meanwhile"})
+		Message: "size.nodeCap.fromNodes bounds no replica: " + why +
+			"; write size.nodeCap.cpu and memory to be bounded meanwhile"})
 }
 
-// RestartAgain is when ballast may restart the fleet again by itself; zero: now. What nobody saw for a while may have restarted just now.
+// RestartAgain is when ballast may restart the fleet again by itself; zero: now. What nobody saw for a while may have
+// restarted just now.
 func RestartAgain(in input.Inputs, m memory.Changes) time.Time {
 	every, last := time.Duration(in.Config.Change.Restarts.Every), m.Restarted
 	if Blind(in, m) && !m.Looked.IsZero() && in.Now.Sub(m.Looked) < every {
@@ -213,8 +218,8 @@ func RestartAgain(in input.Inputs, m memory.Changes) time.Time {
 	return last.Add(every)
 }
 
-// Blind reports whether the fleet may have restarted since its pods were seen last: they are not seen, or a leader begins with an older
-// memory, or none.
+// Blind reports whether the fleet may have restarted since its pods were seen last: they are not seen, or a leader
+// begins with an older memory, or none.
 func Blind(in input.Inputs, m memory.Changes) bool {
 	return m.Looked.IsZero() || in.Now.Sub(m.Looked) > 2*time.Duration(in.Config.Interval)
 }

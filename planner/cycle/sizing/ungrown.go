@@ -14,16 +14,18 @@ import (
 	"ballast/planner/size"
 )
 
-// Ungrown are the growths that the rules of change hold back and that levelling would need, by the replica that clusters would come to.
+// Ungrown are the growths that the rules of change hold back and that levelling would need, by the replica that
+// clusters would come to.
 type Ungrown map[int][]resize.Blocked
 
 // mostTries is how often a cycle is run anew without the moves to replicas that may not grow.
 const mostTries = 4
 
-// WithGrowth runs a cycle, and runs it anew where it begins to level clusters to replicas that may not grow for them: what is levelled
-// waits until they may. Each run is given the replicas that are held, to which it levels nothing, and shows more to hold or to let go:
-// one that wants to grow as much without what was kept from it is let go for good, since it is not for what would come that it may not.
-// After mostTries runs every replica is held: the next run levels nothing, and is the last.
+// WithGrowth runs a cycle, and runs it anew where it begins to level clusters to replicas that may not grow for them:
+// what is levelled waits until they may. Each run is given the replicas that are held, to which it levels nothing, and
+// shows more to hold or to let go: one that wants to grow as much without what was kept from it is let go for good,
+// since it is not for what would come that it may not. After mostTries runs every replica is held: the next run levels
+// nothing, and is the last.
 func WithGrowth(in input.Inputs, run func(held Ungrown) outcome.Outcome) outcome.Outcome {
 	held, letGo := Ungrown{}, map[int]bool{}
 	for tries := 1; ; tries++ {
@@ -47,8 +49,8 @@ func WithGrowth(in input.Inputs, run func(held Ungrown) outcome.Outcome) outcome
 	}
 }
 
-// ungrownIn are the replicas to which a cycle began to level clusters and that may not grow for them, but those that are to come: of a
-// fleet with too few replicas each new one is a relief.
+// ungrownIn are the replicas to which a cycle began to level clusters and that may not grow for them, but those that
+// are to come: of a fleet with too few replicas each new one is a relief.
 func ungrownIn(in input.Inputs, out outcome.Outcome) Ungrown {
 	rests := in.InForce != nil && in.InForce.Rollout == nil
 	levelled := out.Memory.Changes.Cause.Levels() && out.Next.Rollout != nil
@@ -68,8 +70,8 @@ func ungrownIn(in input.Inputs, out outcome.Outcome) Ungrown {
 	return held
 }
 
-// asMuch are the replicas that want to grow as much in an outcome that levels nothing to them: it is not for what would come that they
-// may not, and a replica that is never to grow would never receive anything.
+// asMuch are the replicas that want to grow as much in an outcome that levels nothing to them: it is not for what would
+// come that they may not, and a replica that is never to grow would never receive anything.
 func (u Ungrown) asMuch(out outcome.Outcome) (replicas []int) {
 	if out.Sizing == nil {
 		return nil
@@ -115,7 +117,8 @@ func (u Ungrown) forAll(replicas int) Ungrown {
 func (u Ungrown) Why() map[int]string {
 	all := map[int]string{}
 	for replica, blocked := range u {
-		all[replica] = fmt.Sprintf("replica %d may not grow now for what would come to it (change.up: %s)", replica, blocked[0].Reason)
+		all[replica] = fmt.Sprintf("replica %d may not grow now for what would come to it (change.up: %s)", replica,
+			blocked[0].Reason)
 	}
 	return all
 }

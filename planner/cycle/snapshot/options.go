@@ -26,7 +26,8 @@ import (
 func RolloutOptions(s *Snapshot, cause change.Cause) basis.Options {
 	r := s.In.Config.Rollout
 	o := basis.Options{Mode: ModeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
-		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause), Ends: ends(s, cause), TurnsBack: s.TurnsBack,
+		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause),
+		Ends: ends(s, cause), TurnsBack: s.TurnsBack,
 		Small: small(s, cause), Shut: shut(s, cause)}
 	switch {
 	case r.Live != nil:
@@ -37,8 +38,8 @@ func RolloutOptions(s *Snapshot, cause change.Cause) basis.Options {
 	o.KeepEnv = s.Env().Awaits()
 	o.Rescue, o.Partial = empties(cause) || leavesTaken(s, cause), s.Partial
 	if empties(cause) && o.Mode != plan.ModeLive {
-		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake, or that of one replica that a person
-		// wants empty, nobody else may stop.
+		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake, or that of one replica that a
+		// person wants empty, nobody else may stop.
 		o.Mode, o.RolloutRestart = plan.ModeDefault, false
 	}
 	o.Unwell, o.Insists = s.unwell(), byPerson(cause)
@@ -80,8 +81,8 @@ func stops(s *Snapshot, cause change.Cause) bool {
 	return safety.StopsFor(cause, s.In, s.Changes) || cause == change.Failover && handsOn(s)
 }
 
-// handsOn reports whether the rollout under way has yet to move what a trip for memory holds, or to move something to a replica that was
-// killed. It ends, and what is left of it is proposed anew without those.
+// handsOn reports whether the rollout under way has yet to move what a trip for memory holds, or to move something to a
+// replica that was killed. It ends, and what is left of it is proposed anew without those.
 func handsOn(s *Snapshot) bool {
 	r, stay := s.Next.Rollout, safety.StayOf(s.Changes)
 	if r == nil || len(stay.Replicas) == 0 {
@@ -105,8 +106,8 @@ func handsOn(s *Snapshot) bool {
 	return false
 }
 
-// shut says why no further wave of what levels begins: change.moves is off by now, or its window is over. Its cooldown is of beginnings
-// alone, for each wave is a move.
+// shut says why no further wave of what levels begins: change.moves is off by now, or its window is over. Its cooldown
+// is of beginnings alone, for each wave is a move.
 func shut(s *Snapshot, cause change.Cause) string {
 	if cause != change.Balance {
 		return ""
@@ -145,7 +146,8 @@ func before(s *Snapshot, cause change.Cause) change.Ledger {
 	return l
 }
 
-// SpareOf is how many servers may move for what could as well wait, now and ever: half of what each rate lets others than it move.
+// SpareOf is how many servers may move for what could as well wait, now and ever: half of what each rate lets others
+// than it move.
 func SpareOf(s *Snapshot) (now, ever int) {
 	now, ever = math.MaxInt, math.MaxInt
 	for _, w := range BudgetOf(s, change.Balance).Windows {
@@ -154,8 +156,8 @@ func SpareOf(s *Snapshot) (now, ever int) {
 	return now, ever
 }
 
-// RescueOf is how many servers may leave a replica that does not work, beyond what the others take on freely: the share of each rate
-// within an hour, whatever its period is. A day's budget that is spent keeps no cluster without an owner.
+// RescueOf is how many servers may leave a replica that does not work, beyond what the others take on freely: the share
+// of each rate within an hour, whatever its period is. A day's budget that is spent keeps no cluster without an owner.
 func RescueOf(s *Snapshot) int {
 	rates := ledger.RatesOf(s.In)
 	for i := range rates {
@@ -183,8 +185,9 @@ func byPerson(cause change.Cause) bool {
 	return cause == change.Pin || cause == change.Rollback || cause == change.Drain
 }
 
-// small are the replicas that no wave moves clusters to yet, since they are to be larger than their pods are. A node that says nothing is
-// waited for as long as package diff waits; one that has no room ends what levels, and holds up nobody who has to move.
+// small are the replicas that no wave moves clusters to yet, since they are to be larger than their pods are. A node
+// that says nothing is waited for as long as package diff waits; one that has no room ends what levels, and holds up
+// nobody who has to move.
 func small(s *Snapshot, cause change.Cause) map[int]string {
 	r := s.Next.Rollout
 	if r == nil || s.Next.Sizes == nil || s.In.BreakGlass {
@@ -200,8 +203,8 @@ func small(s *Snapshot, cause change.Cause) map[int]string {
 	return small
 }
 
-// tooLarge says why a rollout that levels is to end: a node has no room for what is to come to it. A node that may yet have room is
-// given some time.
+// tooLarge says why a rollout that levels is to end: a node has no room for what is to come to it. A node that may yet
+// have room is given some time.
 func tooLarge(s *Snapshot) string {
 	r := s.Next.Rollout
 	if r == nil {
@@ -259,7 +262,8 @@ func ScalingRestarts(s *Snapshot, w *rollout.Proposal) bool {
 	return s.Next.Target.Kind == plan.Deployment && w.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 }
 
-// GoneBack reports whether a person went back to an earlier plan within the horizon of what is weighed: that is left alone.
+// GoneBack reports whether a person went back to an earlier plan within the horizon of what is weighed: that is left
+// alone.
 func GoneBack(s *Snapshot) bool {
 	weighs, back := s.In.Config.Evaluate.CostBenefit, s.In.Memory.Savings.Back
 	return weighs != nil && !back.IsZero() && s.In.Now.Sub(back) < time.Duration(weighs.Horizon)

@@ -19,7 +19,8 @@ import (
 
 // Situation works out what the gates look at.
 func (s *Snapshot) Situation() gate.Situation {
-	now := gate.Situation{BreakGlass: s.In.BreakGlass, Paused: s.In.Paused, Tripped: safety.Tripped(s.In, s.Changes), First: s.In.InForce == nil,
+	now := gate.Situation{BreakGlass: s.In.BreakGlass, Paused: s.In.Paused, Tripped: safety.Tripped(s.In, s.Changes),
+		First:   s.In.InForce == nil,
 		Partial: s.Partial, Mode: s.Next.Mode, UnderWay: s.Next.Rollout != nil}
 	now.Starved = now.Tripped && safety.StopsFor(change.Failover, s.In, s.Changes)
 	if trip := s.Changes.Trip; trip != nil {
@@ -70,8 +71,9 @@ func unstamped(g *ground.Ground) []string {
 	return names
 }
 
-// scaledDeployment is why next to nothing begins on a Deployment whose replicas are people's: its pods read their number once,
-// at their start, so those of before and after a change own by different numbers, and nothing restarts them.
+// scaledDeployment is why next to nothing begins on a Deployment whose replicas are people's: its pods read their
+// number once, at their start, so those of before and after a change own by different numbers, and nothing restarts
+// them.
 func scaledDeployment(p plan.Plan) string {
 	if p.Target.Kind != plan.Deployment || !p.FreeReplicas {
 		return ""

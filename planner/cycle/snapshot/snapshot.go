@@ -1,5 +1,5 @@
-// Package snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out
-// before it decides.
+// Package snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found
+// out before it decides.
 package snapshot
 
 import (
@@ -27,7 +27,8 @@ import (
 )
 
 // Snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out
-// before it decides. They change nothing of it: decide fills it in, in order, and the Next of what begins is its last change.
+// before it decides. They change nothing of it: decide fills it in, in order, and the Next of what begins is its last
+// change.
 type Snapshot struct {
 	*ground.Ground
 	Loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
@@ -89,7 +90,8 @@ func (s *Snapshot) MayAny(actions gate.Action) bool {
 // Seen is what stands, with what the pods say of themselves.
 func (s *Snapshot) Seen() observed.State {
 	seen := standing.Seen(s.Next.Clusters, s.Fleet, s.known, s.In.Workload)
-	seen.Pods, seen.OwnersKnown, seen.Owned = s.Changes.Replicas.Dated(s.In.Observed.Pods, s.In.Now), s.In.Observed.Reported.Asked, s.Verdict.Owned
+	seen.Pods, seen.OwnersKnown, seen.Owned = s.Changes.Replicas.Dated(s.In.Observed.Pods, s.In.Now),
+		s.In.Observed.Reported.Asked, s.Verdict.Owned
 	let := safety.Excused(s.Fleet, s.Verdict, s.known, s.In.Now)
 	seen.Orphans = safety.WaveOrphans(s.Fleet, s.Verdict, let)
 	if len(let) > 0 {
@@ -122,7 +124,8 @@ func (s *Snapshot) unwell() map[int]bool {
 	return unwell
 }
 
-// UnwellOrCordoned reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile nothing is levelled.
+// UnwellOrCordoned reports whether a replica is unwell or cordoned, but for those that nobody waits for: meanwhile
+// nothing is levelled.
 func (s *Snapshot) UnwellOrCordoned() bool {
 	longDown := s.LongDown()
 	return len(s.Cordoned) > 0 || slices.ContainsFunc(s.Replicas.Sick, func(sick health.Sick) bool { return !longDown[sick.Replica] })
@@ -131,9 +134,9 @@ func (s *Snapshot) UnwellOrCordoned() bool {
 // longDownAfter is for how long a replica that does not work is waited for: a node that is replaced is back by then.
 const longDownAfter = 6 * time.Hour
 
-// LongDown are the replicas that nobody waits for any more: they have not worked for long, and no cluster that may leave is on them.
-// Nothing goes there, and the others are levelled without them. In the modes that restart pods one that does not start keeps those
-// behind it from starting: there they are waited for.
+// LongDown are the replicas that nobody waits for any more: they have not worked for long, and no cluster that may
+// leave is on them. Nothing goes there, and the others are levelled without them. In the modes that restart pods one
+// that does not start keeps those behind it from starting: there they are waited for.
 func (s *Snapshot) LongDown() map[int]bool {
 	if s.In.Config.Rollout.Live == nil || s.Replicas.Held != "" {
 		return nil
@@ -148,8 +151,8 @@ func (s *Snapshot) LongDown() map[int]bool {
 	return longDown
 }
 
-// mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds, nor those of another Secret of their server: whom
-// failover can give to another one.
+// mayLeave reports whether a replica has clusters that neither a pin nor their Secret holds, nor those of another
+// Secret of their server: whom failover can give to another one.
 func (s *Snapshot) mayLeave(replica int) bool {
 	held := map[string]bool{}
 	fixed := func(cl discover.Cluster) bool {
@@ -190,8 +193,8 @@ func (s *Snapshot) Shut() []int {
 	return s.sparesFixed(shut)
 }
 
-// sparesFixed shuts the replica that pods which start take themselves for, while another can receive: what it has gets a second owner by
-// the next pod that starts.
+// sparesFixed shuts the replica that pods which start take themselves for, while another can receive: what it has gets
+// a second owner by the next pod that starts.
 func (s *Snapshot) sparesFixed(shut []int) []int {
 	fixed, _ := strconv.Atoi(s.In.Workload.FixedShard)
 	for replica := range s.Own {

@@ -42,7 +42,8 @@ func (s *Snapshot) settle(replicas int, decided map[string]int, parted map[strin
 	}
 	for _, name := range standing.RowsWithoutSecret(s.Next.Clusters, s.Fleet) {
 		row := s.Next.Clusters[name]
-		gone := placement.Cluster{Name: name, Server: s.Beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name], Memory: s.ByName[name]}
+		gone := placement.Cluster{Name: name, Server: s.Beside.Of(name, row.Server), At: row.Replica,
+			Claim: placement.Follows, Load: last[name], Memory: s.ByName[name]}
 		clusters = append(clusters, gone)
 	}
 	of := make(map[string]int, len(clusters))
@@ -77,8 +78,8 @@ func staysAsItIs(g *ground.Ground, name string, row plan.Row, replica int) bool 
 	return g.Partial && row.Replica == replica && !standing.Has(g.Fleet, name)
 }
 
-// Worth is why what was elected pays, in words, what it costs, and what it would have saved, in load times seconds. What a
-// rule or a person asks for pays whatever it restarts.
+// Worth is why what was elected pays, in words, what it costs, and what it would have saved, in load times seconds.
+// What a rule or a person asks for pays whatever it restarts.
 type Worth struct {
 	Said   string
 	Spends map[int]evaluate.Offer

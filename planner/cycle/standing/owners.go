@@ -54,9 +54,9 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 	return sharding.AlgorithmOf(in.Discovered.Algorithm)
 }
 
-// Owners is the replica that owns each cluster of the fleet today: the one that says so itself, else the explicit shard, else the one that
-// is seen in metrics, else the one whose pod alone is not ready, else the algorithm's. plan.NoReplica where no replica has that number, or Argo CD
-// skips the cluster.
+// Owners is the replica that owns each cluster of the fleet today: the one that says so itself, else the explicit
+// shard, else the one that is seen in metrics, else the one whose pod alone is not ready, else the algorithm's.
+// plan.NoReplica where no replica has that number, or Argo CD skips the cluster.
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
@@ -78,8 +78,9 @@ func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	return owners
 }
 
-// Confirmed is what the env's reference says, if the pods bear it out: of the clusters whose Secrets name no replica one at
-// least is with the replica that it gives them, and none is with another. Pods have the value of the day they started.
+// Confirmed is what the env's reference says, if the pods bear it out: of the clusters whose Secrets name no replica
+// one at least is with the replica that it gives them, and none is with another. Pods have the value of the day they
+// started.
 func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	if !in.Workload.EnvUnknown || in.Workload.EnvSaid == nil {
 		return nil
@@ -102,9 +103,9 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	return in.Workload.EnvSaid
 }
 
-// OwnShards are the replicas whose pods show that they are what their names say, although envFrom has one number for every pod that starts:
-// each has a cluster that its Secret gives to it. Nil: not every pod that is ready shows it, or one has what is that number's, or the
-// number is not by envFrom, whose value a container has from its start.
+// OwnShards are the replicas whose pods show that they are what their names say, although envFrom has one number for
+// every pod that starts: each has a cluster that its Secret gives to it. Nil: not every pod that is ready shows it, or
+// one has what is that number's, or the number is not by envFrom, whose value a container has from its start.
 func OwnShards(in input.Inputs, fleet discover.Fleet) map[int]bool {
 	fixed, err := strconv.Atoi(in.Workload.FixedShard)
 	said := err == nil && in.Workload.ShardSource != ""
@@ -136,9 +137,10 @@ func OwnShards(in input.Inputs, fleet discover.Fleet) map[int]bool {
 	return own
 }
 
-// shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes behind, and whoever
-// writes to Prometheus must not deal clusters that their Secrets give to a replica.
-// plan.NoReplica where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are replica 0 once more.
+// shownOwners is who has each cluster, by those that say so themselves, else by the metrics: those are some scrapes
+// behind, and whoever writes to Prometheus must not deal clusters that their Secrets give to a replica.
+// plan.NoReplica where neither says it. Of several that say so, those beyond the replicas that Argo CD counts are
+// replica 0 once more.
 func shownOwners(in input.Inputs, fleet discover.Fleet, counted int) []int {
 	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), make([]int, len(fleet.Clusters))
 	for i := range fleet.Clusters {
@@ -172,9 +174,9 @@ func theOne(owners []int, below int) (owner int, said bool) {
 	return owner, said
 }
 
-// UnknownOwner is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD counts with
-// cannot be seen, nor what its reference says: no pod says that it has it, and its Secret names no replica below those that
-// run. One without Applications is nobody's. Empty: there is none.
+// UnknownOwner is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD
+// counts with cannot be seen, nor what its reference says: no pod says that it has it, and its Secret names no replica
+// below those that run. One without Applications is nobody's. Empty: there is none.
 func UnknownOwner(in input.Inputs, fleet discover.Fleet) string {
 	if !in.Workload.EnvUnknown || in.Workload.EnvSaid != nil {
 		return ""

@@ -9,13 +9,14 @@ import (
 	"ballast/planner/sharding"
 )
 
-// listsFor is for how long a pod that started may show nothing of the Applications that are its own: it lists them first.
+// listsFor is for how long a pod that started may show nothing of the Applications that are its own: it lists them
+// first.
 const listsFor = 10 * time.Minute
 
-// Unweighed are the clusters of which nobody can say who owns them under consistent-hashing, by name: their Secrets have no shard,
-// Argo CD's ring gives them one by the number of everybody's Applications, which nobody counts here, and no pod says that it has them.
-// One that no pod has, by the account of every replica, is nobody's; by the account of every replica but one, whose pod is not ready,
-// it is that one's.
+// Unweighed are the clusters of which nobody can say who owns them under consistent-hashing, by name: their Secrets
+// have no shard, Argo CD's ring gives them one by the number of everybody's Applications, which nobody counts here, and
+// no pod says that it has them. One that no pod has, by the account of every replica, is nobody's; by the account of
+// every replica but one, whose pod is not ready, it is that one's.
 func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 	replicas := ControllerReplicas(in.Workload)
 	if Algorithm(in) != sharding.ConsistentHashing || replicas <= 1 || in.Workload.Replicas == 0 {
@@ -38,7 +39,8 @@ func Unweighed(in input.Inputs, fleet discover.Fleet) (names []string) {
 	return names
 }
 
-// accounts reports whether every replica says what it owns, and whether all have listed their Applications since they started.
+// accounts reports whether every replica says what it owns, and whether all have listed their Applications since they
+// started.
 func accounts(in input.Inputs) (listed, all bool) {
 	heard := map[int]bool{}
 	listed = true
@@ -59,9 +61,9 @@ func accounts(in input.Inputs) (listed, all bool) {
 // byRing reports whether Argo CD's algorithm says who has a cluster.
 func byRing(c discover.Cluster) bool { return !c.Implicit && !c.Skip && !c.Explicit.Decides() }
 
-// left is the one replica without a ready pod, where each other one says what it has, and has listed its Applications: under
-// consistent-hashing each cluster is one replica's, ready or not, so what no other one has is its. plan.NoReplica: there is none, or
-// several are.
+// left is the one replica without a ready pod, where each other one says what it has, and has listed its Applications:
+// under consistent-hashing each cluster is one replica's, ready or not, so what no other one has is its.
+// plan.NoReplica: there is none, or several are.
 func left(in input.Inputs) int {
 	if Algorithm(in) != sharding.ConsistentHashing || in.Observed.Dynamic || !in.Observed.Reported.Asked {
 		return plan.NoReplica

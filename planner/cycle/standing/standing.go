@@ -34,16 +34,21 @@ func Seen(rows map[string]plan.Row, fleet discover.Fleet, known discover.Known, 
 		if cl.Implicit {
 			continue
 		}
-		seen.Secrets = append(seen.Secrets, observed.Secret{Name: cl.Shard.ID, Cluster: cl.Called(), Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
+		seen.Secrets = append(seen.Secrets, observed.Secret{Name: cl.Shard.ID, Cluster: cl.Called(),
+			Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged,
+			Follows: cl.Follows, Alone: cl.Alone,
 			Disputed: disputed[cl.Shard.Server], Bound: cl.Bound, Apart: cl.Apart,
-			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
+			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid,
+			Absent: cl.Explicit.State == discover.ShardAbsent})
 	}
 	return seen
 }
 
 func seenWorkload(w discover.Workload) *observed.Workload {
-	s := &observed.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas, Current: w.CurrentReplicas,
-		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged, Resources: w.Resources}
+	s := &observed.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas,
+		Current:         w.CurrentReplicas,
+		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged,
+		Resources: w.Resources}
 	if w.EnvReplicas != nil && !w.EnvMixed { // where entries disagree, none is what the plan holds
 		if n, err := strconv.Atoi(*w.EnvReplicas); err == nil {
 			s.ControllerReplicas = &n

@@ -54,7 +54,8 @@ func wavesLeft(s *snapshot.Snapshot) (moves int, by change.Block) {
 			}
 		}
 	}
-	return ledger.ServersOf(s.Beside, names, s.Next), change.Block{Reason: change.RateLimit, Until: budget.Next, Why: budget.String()}
+	return ledger.ServersOf(s.Beside, names, s.Next),
+		change.Block{Reason: change.RateLimit, Until: budget.Next, Why: budget.String()}
 }
 
 // Paces remembers moves that level and wait for the move budget, or for change.restarts.every.
@@ -79,6 +80,7 @@ func Tell(c *outcome.Draft, s *snapshot.Snapshot) {
 		since = c.In.Now
 	}
 	m.Blocked = map[string]time.Time{string(by.Reason): since}
-	c.Out.Blocked = []resize.Blocked{{Replica: size.All, Resource: resize.ResourceClusters, Direction: change.Moves, Reason: by.Reason,
-		From: "0", To: strconv.Itoa(moves), Since: since, Until: by.Until, Why: by.Why}}
+	c.Out.Blocked = []resize.Blocked{{Replica: size.All, Resource: resize.ResourceClusters, Direction: change.Moves,
+		Reason: by.Reason,
+		From:   "0", To: strconv.Itoa(moves), Since: since, Until: by.Until, Why: by.Why}}
 }

@@ -24,8 +24,9 @@ import (
 
 // Limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
-// for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all. Where
-// replicas that go restart the others, too, they do so at the end alone, and none of the steps before it is a restart.
+// for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all.
+// Where replicas that go restart the others, too, they do so at the end alone, and none of the steps before it is a
+// restart.
 func Limit(s *snapshot.Snapshot, w *rollout.Proposal, cause change.Cause, o basis.Options) (waits string, told []problem.Problem) {
 	moves := rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})
 	servers := Servers(s, moves)
@@ -40,7 +41,8 @@ func Limit(s *snapshot.Snapshot, w *rollout.Proposal, cause change.Cause, o basi
 		if servers <= o.Budget {
 			return "", nil
 		}
-		return room(s, cause, servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
+		return room(s, cause, servers, ", since every replica stops for it",
+			", or set rollout.live, which moves some at a time")
 	case o.Mode == plan.ModeLive:
 		if o.Budget < 1 {
 			return room(s, cause, 1, "", "")
@@ -74,10 +76,12 @@ func room(s *snapshot.Snapshot, cause change.Cause, moves int, since, mend strin
 	case moves == 1:
 		return "waits for the move budget: " + budget.String(), nil
 	case ok:
-		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves, since, budget), nil
+		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves,
+			since, budget), nil
 	}
 	never := fmt.Sprintf("waits for a move budget of %d at once%s, and change.moves.rate never has room for them: raise it%s: %s", moves, since, mend, budget)
-	return never, []problem.Problem{{Phase: problem.PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + never}}
+	return never, []problem.Problem{{Phase: problem.PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " +
+		never}}
 }
 
 // cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
@@ -133,8 +137,9 @@ func SecretsPin(s *snapshot.Snapshot, p *proposal.Proposed) string {
 	return s.PinsWait(p.Want.Replicas)
 }
 
-// For is what a proposal waits for; empty: it may begin. Beside the gates it judges what follows from the target alone: the
-// replicas that a Secret's pin asks for, and moves that the budget has no room for; Refused a plan that is too large.
+// For is what a proposal waits for; empty: it may begin. Beside the gates it judges what follows from the target alone:
+// the replicas that a Secret's pin asks for, and moves that the budget has no room for; Refused a plan that is too
+// large.
 func For(s *snapshot.Snapshot, p *proposal.Proposed, o basis.Options) (kind, waits string, told []problem.Problem) {
 	if o.Mode == plan.ModeX0Y {
 		if kind, waits = gate.Refuses(gate.Table(), s.Looked, gate.StopAll); waits != "" { // it would stop every replica again and again

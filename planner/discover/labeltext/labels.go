@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Labels are those of a Secret's that partition.groups asks for, as in team=payments,tier=hub, in the order of their names.
-// It is one text: a map takes more than the rest of a small Secret does.
+// Labels are those of a Secret's that partition.groups asks for, as in team=payments,tier=hub, in the order of their
+// names. It is one text: a map takes more than the rest of a small Secret does.
 type Labels string
 
 // longestLabel is the length of the longest value that a label has, and longestKey that of a name with its prefix.

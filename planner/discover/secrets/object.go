@@ -103,7 +103,8 @@ func packed(s discover.Secret, of *corev1.Secret, labels map[string]string) *cor
 	return &corev1.Secret{TypeMeta: of.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: s.Name, Namespace: s.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion,
 		CreationTimestamp: of.CreationTimestamp, DeletionTimestamp: of.DeletionTimestamp, Labels: labels,
-		Finalizers: []string{packedMark, flags.String(), textOf(s.Shard), s.Pin, text[:len(s.Cluster)], text[len(s.Cluster):], string(s.Labels)},
+		Finalizers: []string{packedMark, flags.String(), textOf(s.Shard), s.Pin, text[:len(s.Cluster)],
+			text[len(s.Cluster):], string(s.Labels)},
 	}}
 }
 
@@ -111,8 +112,10 @@ func packed(s discover.Secret, of *corev1.Secret, labels map[string]string) *cor
 func unpacked(s *corev1.Secret) discover.Secret {
 	parts := s.Finalizers
 	kept := discover.Secret{
-		UID: string(s.UID), Name: s.Name, Namespace: s.Namespace, Cluster: parts[packedCluster], Server: parts[packedServer],
-		Labels: labeltext.Labels(parts[packedLabels]), Shard: shardOf(parts[packedShard]), Pin: parts[packedPin], Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
+		UID: string(s.UID), Name: s.Name, Namespace: s.Namespace, Cluster: parts[packedCluster],
+		Server: parts[packedServer],
+		Labels: labeltext.Labels(parts[packedLabels]), Shard: shardOf(parts[packedShard]), Pin: parts[packedPin],
+		Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
 	}
 	for _, f := range flagsOf(&kept) {
 		*f.set = strings.Contains(parts[packedFlags], f.letter)

@@ -11,9 +11,9 @@ import (
 	"ballast/planner/paged"
 )
 
-// Paged is a client by which ReadInput reads page by page, and packs each page before the next: whoever may create cluster
-// Secrets makes each of a megabyte. A cache has no pages, and packs what it keeps. Bounded asks the API server, too, and
-// reads no answer that is too large (paged.Bounded).
+// Paged is a client by which ReadInput reads page by page, and packs each page before the next: whoever may create
+// cluster Secrets makes each of a megabyte. A cache has no pages, and packs what it keeps. Bounded asks the API server,
+// too, and reads no answer that is too large (paged.Bounded).
 func Paged(c client.Client, bounded client.Reader) client.Client { return pagedClient{c, bounded} }
 
 type pagedClient struct {
@@ -45,7 +45,8 @@ func (p pagedClient) read(ctx context.Context, into *corev1.SecretList, pack pac
 	into.Items = nil
 	return paged.Pages(paged.Many, func(limit int64, next string) (string, error) {
 		var page corev1.SecretList // JSON is decoded into what there is: nothing of one page may be in the next
-		err := p.bounded.List(ctx, &page, append(opts[:len(opts):len(opts)], client.Limit(limit), client.Continue(next))...)
+		err := p.bounded.List(ctx, &page, append(opts[:len(opts):len(opts)], client.Limit(limit),
+			client.Continue(next))...)
 		if err != nil {
 			return "", err
 		}

@@ -1,4 +1,5 @@
-// Package secrets reads Argo CD's cluster Secrets, and what else of its namespace a fleet follows from; of them no cache keeps a credential.
+// Package secrets reads Argo CD's cluster Secrets, and what else of its namespace a fleet follows from; of them no
+// cache keeps a credential.
 package secrets
 
 import (
@@ -23,9 +24,10 @@ const (
 	keyAlgorithm      = "controller.sharding.algorithm"
 )
 
-// Transform strips a Secret before the informer of a cache keeps it, of those that a selector chooses: credentials, last-applied and
-// managed fields never stay in memory. Of labels it keeps those that the selector asks for, and those of that name for
-// partition.groups. What is planned with is packed, for FromSecret to read. What is no Secret passes as it is.
+// Transform strips a Secret before the informer of a cache keeps it, of those that a selector chooses: credentials,
+// last-applied and managed fields never stay in memory. Of labels it keeps those that the selector asks for, and those
+// of that name for partition.groups. What is planned with is packed, for FromSecret to read. What is no Secret passes
+// as it is.
 func Transform(selector labels.Selector, groups ...string) func(any) (any, error) {
 	requirements, _ := selector.Requirements()
 	var shared sharedLabels
@@ -72,8 +74,8 @@ func (s *sharedLabels) of(kept map[string]string) map[string]string {
 	return s.last
 }
 
-// SecretsDiffer reports whether an update that a watch tells of changes anything of a Secret that is planned with: its other keys and
-// labels, and what an informer tells again every few hours run no cycle.
+// SecretsDiffer reports whether an update that a watch tells of changes anything of a Secret that is planned with: its
+// other keys and labels, and what an informer tells again every few hours run no cycle.
 func SecretsDiffer(before, after any) bool {
 	a, is := after.(*corev1.Secret)
 	b, was := before.(*corev1.Secret)
@@ -81,13 +83,14 @@ func SecretsDiffer(before, after any) bool {
 }
 
 // ReadInput reads what Discover needs of Argo CD's namespace, but for InClusterOwner and AcceptDiscovery, which others
-// know. Of more Secrets than are planned those that are known come first; of their labels those of the groups' names are
-// kept. Without argocd-cm, or without its key, the in-cluster is enabled, as Argo CD has it.
+// know. Of more Secrets than are planned those that are known come first; of their labels those of the groups' names
+// are kept. Without argocd-cm, or without its key, the in-cluster is enabled, as Argo CD has it.
 func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector, known discover.Known, groups ...string) (discover.Input, error) {
 	in := discover.Input{Namespace: namespace}
 	var secrets corev1.SecretList
 	// Nothing of the list is written to or outlives this call but strings: a copy of all would take as much again.
-	err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy,
+	err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector},
+		client.UnsafeDisableDeepCopy,
 		packing(Transform(selector, groups...)))
 	if err != nil {
 		return discover.Input{}, fmt.Errorf("listing cluster secrets in %q: %w", namespace, err)

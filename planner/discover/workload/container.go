@@ -31,8 +31,9 @@ const (
 
 const envNamespaces = "ARGOCD_APPLICATION_NAMESPACES"
 
-// fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's name. A pod's name and
-// index are another one for each; a ConfigMap, a Secret, a limit or an annotation of the template says the same to all, and is not read for it.
+// fixedShard is the env that names every pod's replica; a negative one and what is no number leave it to the pod's
+// name. A pod's name and index are another one for each; a ConfigMap, a Secret, a limit or an annotation of the
+// template says the same to all, and is not read for it.
 func fixedShard(c corev1.Container) string {
 	if e := lastEntry(c, discover.EnvShard); e != nil && e.ValueFrom != nil && !eachPods(e.ValueFrom.FieldRef) {
 		return "by reference"
@@ -44,7 +45,8 @@ func fixedShard(c corev1.Container) string {
 // eachPods reports whether a field is another one for each pod of a workload.
 func eachPods(f *corev1.ObjectFieldSelector) bool {
 	return f != nil && slices.Contains([]string{"metadata.name", "metadata.uid", "status.podIP",
-		"metadata.labels['" + appsv1.PodIndexLabel + "']", "metadata.labels['" + appsv1.StatefulSetPodNameLabel + "']"}, f.FieldPath)
+		"metadata.labels['" + appsv1.PodIndexLabel + "']", "metadata.labels['" + appsv1.StatefulSetPodNameLabel + "']"},
+		f.FieldPath)
 }
 
 // shardIn is an env's value where Argo CD takes it for a replica.
@@ -77,13 +79,15 @@ func resourcesOf(c corev1.Container) *plan.Resources {
 	return &plan.Resources{Requests: texts(c.Resources.Requests), Limits: texts(c.Resources.Limits)}
 }
 
-// FindContainer finds the application-controller among a pod's containers by podspec.FindController, as the webhook does.
+// FindContainer finds the application-controller among a pod's containers by podspec.FindController, as the webhook
+// does.
 func FindContainer(containers []corev1.Container) (int, error) {
 	if at := podspec.FindController(signsOf(containers), ""); at >= 0 {
 		return at, nil
 	}
 	return -1, fmt.Errorf("finding the application-controller's container: none of %s stands out by the command %s, the env %s or its name; "+
-		"set target.container", cmp.Or(containerNames(containers), "no containers"), podspec.ControllerCommand, discover.EnvReplicas)
+		"set target.container", cmp.Or(containerNames(containers), "no containers"), podspec.ControllerCommand,
+		discover.EnvReplicas)
 }
 
 func signsOf(containers []corev1.Container) []podspec.ContainerSigns {
@@ -184,8 +188,8 @@ const mostSources = 16
 // errUnseen stands for a value that no ConfigMap shows.
 var errUnseen = errors.New("it stands in no ConfigMap that can be read")
 
-// follow reads what the container's variables refer to. A Deployment of which nobody can say whether its clusters are distributed
-// dynamically counts with a number that cannot be seen: its pods say who has which cluster.
+// follow reads what the container's variables refer to. A Deployment of which nobody can say whether its clusters are
+// distributed dynamically counts with a number that cannot be seen: its pods say who has which cluster.
 func follow(ctx context.Context, r client.Reader, w *discover.Workload, c corev1.Container) (err error) {
 	if w.EnvUnknown {
 		if w.EnvSaid, err = said(ctx, r, w.Namespace, c, discover.EnvReplicas); err != nil {
@@ -203,15 +207,17 @@ func follow(ctx context.Context, r client.Reader, w *discover.Workload, c corev1
 	if err != nil {
 		return err
 	}
-	// "true" gives nobody's cluster to another replica than its pods say. A word that it is not may be younger than the pods.
+	// "true" gives nobody's cluster to another replica than its pods say. A word that it is not may be younger than the
+	// pods.
 	if w.DynamicDistribution, _ = strconv.ParseBool(ptr.Deref(dynamic, "")); !w.DynamicDistribution {
 		w.EnvUnknown, w.EnvSaid = true, nil
 	}
 	return nil
 }
 
-// followShard reads what number envFrom gives every pod, or says that nobody can tell. What an entry of its own refers to is told of as it
-// stands in the template: a ConfigMap's key is one number for all, a field of the pod another for each.
+// followShard reads what number envFrom gives every pod, or says that nobody can tell. What an entry of its own refers
+// to is told of as it stands in the template: a ConfigMap's key is one number for all, a field of the pod another for
+// each.
 func followShard(ctx context.Context, r client.Reader, w *discover.Workload, c corev1.Container) error {
 	if e := lastEntry(c, discover.EnvShard); e != nil {
 		w.ShardUnknown = e.ValueFrom == nil && refers(*e)
@@ -228,7 +234,8 @@ func followShard(ctx context.Context, r client.Reader, w *discover.Workload, c c
 }
 
 // said is what a variable's reference holds, as the kubelet would give it to a pod that starts now: empty where the
-// reference is optional and leads nowhere. Nil: it is no ConfigMap's, or may not be read. A Secret is never read for it.
+// reference is optional and leads nowhere. Nil: it is no ConfigMap's, or may not be read. A Secret is never read for
+// it.
 func said(ctx context.Context, r client.Reader, namespace string, c corev1.Container, name string) (*string, error) {
 	value, _, err := refer(ctx, r, namespace, c, name)
 	if unseen(err) {
@@ -274,7 +281,8 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 	return "", "", nil
 }
 
-// entry is what one entry gives a variable; false: it is optional and leads nowhere, and leaves what an earlier one or envFrom gave.
+// entry is what one entry gives a variable; false: it is optional and leads nowhere, and leaves what an earlier one or
+// envFrom gave.
 func entry(ctx context.Context, r client.Reader, namespace string, e corev1.EnvVar) (value string, leads bool, err error) {
 	switch {
 	case !refers(e):

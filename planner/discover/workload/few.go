@@ -68,7 +68,8 @@ func (w few) names(ctx context.Context, kind string, opts []client.ListOption) (
 	if w.of != nil && w.of.Target.Kind == kind {
 		own = w.of.Target.Name
 	}
-	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}
+	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "argocd",
+		"app.kubernetes.io/component": "application-controller"}
 	names, err := w.listed(ctx, kind, own, append(slices.Clone(opts), labels))
 	switch {
 	case err != nil:

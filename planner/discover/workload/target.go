@@ -44,7 +44,8 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 			return f.workload.Name != target.Name
 		}
 		l := f.object.GetLabels()
-		return l["app.kubernetes.io/part-of"] != "argocd" || l["app.kubernetes.io/component"] != "application-controller"
+		return l["app.kubernetes.io/part-of"] != "argocd" ||
+			l["app.kubernetes.io/component"] != "application-controller"
 	})
 	fits, beside, err := thePlans(of, target, fits, all)
 	if err != nil {
@@ -72,8 +73,9 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 }
 
 // thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload
-// must neither take the fleet over by it, nor leave nobody in charge; nor who takes the labels off by which it was found: then it is
-// known by what it runs or, where nothing else fits, by its name. A plan of what the target rules out says nothing.
+// must neither take the fleet over by it, nor leave nobody in charge; nor who takes the labels off by which it was
+// found: then it is known by what it runs or, where nothing else fits, by its name. A plan of what the target rules out
+// says nothing.
 func thePlans(of *plan.Plan, target plan.Target, fits, all []found) (its, beside []found, err error) {
 	if of == nil {
 		return fits, nil, nil
@@ -103,7 +105,8 @@ func notOne(target plan.Target, fits, all []found) error {
 	}
 	kind := cmp.Or(target.Kind, "StatefulSet or Deployment")
 	if len(fits) > 1 {
-		return fmt.Errorf("finding the application-controller in %q: %d fit: %s; set target.kind and target.name", target.Namespace, len(fits), workloadNames(fits))
+		return fmt.Errorf("finding the application-controller in %q: %d fit: %s; set target.kind and target.name",
+			target.Namespace, len(fits), workloadNames(fits))
 	}
 	return missing(fmt.Sprintf("finding the application-controller in %q: no %s %s; there are: %s; set target.kind and target.name",
 		target.Namespace, kind, what, workloadNames(all)))
@@ -174,18 +177,23 @@ func fromStatefulSet(s *appsv1.StatefulSet) found {
 		first = int(s.Spec.Ordinals.Start)
 	}
 	return found{object: s, pod: &s.Spec.Template, workload: discover.Workload{
-		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: asked(s.Spec.Replicas),
-		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas), CurrentReplicas: int(s.Status.Replicas),
+		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
+		Replicas:      asked(s.Spec.Replicas),
+		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas),
+		CurrentReplicas: int(s.Status.Replicas),
 		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.Status.UpdateRevision,
-		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration, NoText: !patchable.IsText(s), FirstOrdinal: first,
+		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration, NoText: !patchable.IsText(s),
+		FirstOrdinal: first,
 	}}
 }
 
 func fromDeployment(d *appsv1.Deployment) found {
 	return found{object: d, pod: &d.Spec.Template, workload: discover.Workload{
-		Kind: plan.Deployment, Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Replicas: asked(d.Spec.Replicas),
-		ReadyReplicas: int(d.Status.ReadyReplicas), UpdatedReplicas: int(d.Status.UpdatedReplicas), CurrentReplicas: int(d.Status.Replicas),
-		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration, NoText: !patchable.IsText(d),
+		Kind: plan.Deployment, Namespace: d.Namespace, Name: d.Name, UID: string(d.UID),
+		Replicas:      asked(d.Spec.Replicas),
+		ReadyReplicas: int(d.Status.ReadyReplicas), UpdatedReplicas: int(d.Status.UpdatedReplicas),
+		CurrentReplicas: int(d.Status.Replicas),
+		Generation:      d.Generation, ObservedGeneration: d.Status.ObservedGeneration, NoText: !patchable.IsText(d),
 	}}
 }
 
@@ -228,8 +236,8 @@ func (f found) read(container string, of *plan.Plan) (discover.Workload, error) 
 	return w, nil
 }
 
-// container is the controller's, by its name or, without one, by what it runs, as the webhook finds it. Where none stands out it is the plan's, if the workload is:
-// whoever may add a container must not leave nobody in charge.
+// container is the controller's, by its name or, without one, by what it runs, as the webhook finds it. Where none
+// stands out it is the plan's, if the workload is: whoever may add a container must not leave nobody in charge.
 func (f found) container(name string, of *plan.Plan) (corev1.Container, error) {
 	containers := f.pod.Spec.Containers
 	named := func(name string) int {
@@ -237,7 +245,8 @@ func (f found) container(name string, of *plan.Plan) (corev1.Container, error) {
 	}
 	ours := of != nil && is(f.workload, of.Target)
 	if name != "" && named(name) < 0 && !ours {
-		return corev1.Container{}, fmt.Errorf("it has no container %q, only %s; mend target.container", name, containerNames(containers))
+		return corev1.Container{}, fmt.Errorf("it has no container %q, only %s; mend target.container", name,
+			containerNames(containers))
 	}
 	at, err := named(name), error(nil)
 	if at < 0 { // without a name, or where somebody renamed the container of a workload that is planned for
@@ -252,10 +261,12 @@ func (f found) container(name string, of *plan.Plan) (corev1.Container, error) {
 	return containers[at], nil
 }
 
-// without is the plan's workload whose pod template has no container that is the controller's any more: whoever may write it must not leave
-// nobody in charge. Its env and size are taken for what the plan holds, and are left alone; all else goes on.
+// without is the plan's workload whose pod template has no container that is the controller's any more: whoever may
+// write it must not leave nobody in charge. Its env and size are taken for what the plan holds, and are left alone; all
+// else goes on.
 func without(w *discover.Workload, container string, of plan.Plan) {
-	w.Container, w.ContainerGone, w.DynamicDistribution = cmp.Or(container, of.Target.Container), true, w.Kind == plan.Deployment
+	w.Container, w.ContainerGone, w.DynamicDistribution = cmp.Or(container, of.Target.Container), true,
+		w.Kind == plan.Deployment
 	if of.ControllerReplicas > 0 {
 		value := strconv.Itoa(of.ControllerReplicas)
 		w.EnvReplicas = &value
@@ -263,8 +274,8 @@ func without(w *discover.Workload, container string, of plan.Plan) {
 	w.Resources = of.Resources
 }
 
-// Differ reports whether an update that a watch tells of changes anything that is planned with: of a workload, its managed fields and
-// other annotations run no cycle.
+// Differ reports whether an update that a watch tells of changes anything that is planned with: of a workload, its
+// managed fields and other annotations run no cycle.
 func Differ(before, after any) bool {
 	switch a := after.(type) {
 	case *appsv1.StatefulSet:

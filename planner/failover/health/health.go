@@ -61,9 +61,11 @@ func (s Sick) String() string {
 	since := s.Since.UTC().Format(time.RFC3339)
 	switch s.Reason {
 	case OOMKilled:
-		return fmt.Sprintf("replica %d is unwell: pod %q was killed for its memory, and started again at %s", s.Replica, s.Pod, since)
+		return fmt.Sprintf("replica %d is unwell: pod %q was killed for its memory, and started again at %s", s.Replica,
+			s.Pod, since)
 	case Restarting:
-		return fmt.Sprintf("replica %d is unwell: pod %q restarted %d times since %s", s.Replica, s.Pod, manyRestarts, since)
+		return fmt.Sprintf("replica %d is unwell: pod %q restarted %d times since %s", s.Replica, s.Pod, manyRestarts,
+			since)
 	case NotReady:
 		return fmt.Sprintf("replica %d is unwell: pod %q is not ready since %s", s.Replica, s.Pod, since)
 	case Unclaimed:
@@ -115,7 +117,8 @@ func (v Verdict) String() string {
 	case RollingOut:
 		return "the workload rolls out: no replica is judged"
 	case Settling:
-		return fmt.Sprintf("the workload rolled out a short while ago: nothing moves although %s unwell", count(len(v.Sick)))
+		return fmt.Sprintf("the workload rolled out a short while ago: nothing moves although %s unwell",
+			count(len(v.Sick)))
 	case WholeFleet:
 		return fmt.Sprintf("more than half of the fleet is ill (%s unwell or not ready): nothing moves, for what ails most of them is not theirs alone and would come along; "+
 			"look at Redis, the repo-server, the API server, the nodes and the image first", count(n))

@@ -64,8 +64,8 @@ func (m Memory) Recovers(replica int, after time.Duration, now time.Time) bool {
 }
 
 // rolling forgets everything but the counts: what happens while pods are replaced says nothing of a replica, then or
-// later. Only a pod that did not work before and does not yet has not worked all along: that the workload rolls out is said
-// by its status, which may be wrong.
+// later. Only a pod that did not work before and does not yet has not worked all along: that the workload rolls out is
+// said by its status, which may be wrong.
 func (m Memory) rolling(f Fleet, now time.Time) Memory {
 	next := Memory{Looked: now, Rolled: now, Rolling: m.Rolling, Replicas: make(map[int]Replica, f.Replicas)}
 	if next.Rolling.IsZero() {
@@ -111,8 +111,8 @@ func (o Options) Blind(m Memory, now time.Time) bool {
 }
 
 // taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last
-// restart has a known time. A time that lies ahead is none: by a node's clock one kill would stand until ours reaches it. What
-// happened before the last rollout was over does not count.
+// restart has a known time. A time that lies ahead is none: by a node's clock one kill would stand until ours reaches
+// it. What happened before the last rollout was over does not count.
 func (h Replica) taking(pod observed.Pod, blind bool, rolled, now time.Time) Replica {
 	same := pod.Name == h.Pod && pod.Restarts >= h.Count
 	restarts := pod.Restarts - h.Count
@@ -145,9 +145,9 @@ func (h Replica) taking(pod observed.Pod, blind bool, rolled, now time.Time) Rep
 	return h.since(now.Add(-window))
 }
 
-// Dated are the pods with their starts, last restarts and OOM kills as they were seen, where a node dates them ahead: by that date they
-// would be blamed on each wave that comes until our clock reaches it, and the pod would have begun a moment ago for as long. A restart
-// or kill that nobody saw, or is long ago, has no time.
+// Dated are the pods with their starts, last restarts and OOM kills as they were seen, where a node dates them ahead:
+// by that date they would be blamed on each wave that comes until our clock reaches it, and the pod would have begun a
+// moment ago for as long. A restart or kill that nobody saw, or is long ago, has no time.
 func (m Memory) Dated(pods []observed.Pod, now time.Time) []observed.Pod {
 	pods = slices.Clone(pods)
 	for i, pod := range pods {
@@ -197,7 +197,8 @@ func (m Memory) shifted(now time.Time) Memory {
 		}
 		return t.Add(-back)
 	}
-	next := Memory{Looked: now, Rolled: shift(m.Rolled), Rolling: shift(m.Rolling), Replicas: make(map[int]Replica, len(m.Replicas))}
+	next := Memory{Looked: now, Rolled: shift(m.Rolled), Rolling: shift(m.Rolling),
+		Replicas: make(map[int]Replica, len(m.Replicas))}
 	for replica, h := range m.Replicas {
 		h.Down, h.OOM, h.Start.Seen = shift(h.Down), shift(h.OOM), shift(h.Start.Seen)
 		h.Restarts = slices.Clone(h.Restarts)

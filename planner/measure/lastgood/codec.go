@@ -16,8 +16,9 @@ const (
 // codecBounds: 20,000 clusters with 6 metrics, one of them by the name, take 3.9 MB of JSON.
 func codecBounds() gz.Bounds { return gz.Bounds{Bytes: 8 << 20, Nested: 5 * (1 + maxColumns)} }
 
-// document is what is stored of Values, as JSON and gzip. 5,000 clusters take 148 kB with 4 metrics and 201 kB with 6, and
-// another 48 kB where a metric goes by the name: a name's key does not pack. See TestFiveThousandClustersFitIntoTheHistory.
+// document is what is stored of Values, as JSON and gzip. 5,000 clusters take 148 kB with 4 metrics and 201 kB with 6,
+// and another 48 kB where a metric goes by the name: a name's key does not pack. See
+// TestFiveThousandClustersFitIntoTheHistory.
 type document struct {
 	Version int      `json:"version"`
 	IDs     []string `json:"ids"`
@@ -42,7 +43,8 @@ type column struct {
 func (l Values) MarshalBinary() ([]byte, error) {
 	d := document{Version: codecVersion, IDs: l.IDs, Names: l.Names}
 	for _, c := range l.Columns {
-		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low}
+		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince,
+			DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low}
 		kept.Age = make([]int64, len(c.At))
 		for _, at := range c.At {
 			kept.Newest = max(kept.Newest, at)
@@ -69,7 +71,8 @@ func (l *Values) UnmarshalBinary(stored []byte) error {
 	}
 	*l = Values{IDs: d.IDs, Names: d.Names}
 	for _, c := range d.Columns {
-		read := Column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low, At: c.Age}
+		read := Column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince,
+			DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low, At: c.Age}
 		for i, age := range c.Age {
 			read.At[i] = c.Newest - age
 		}

@@ -1,4 +1,5 @@
-// Package lastgood has the last values of each metric and cluster that could be believed, and their form in the history.
+// Package lastgood has the last values of each metric and cluster that could be believed, and their form in the
+// history.
 package lastgood
 
 import (
@@ -11,8 +12,8 @@ import (
 )
 
 // Values are the last value of every metric and cluster that could be believed. They are kept in the history, so that a
-// new leader, too, holds what it cannot measure. IDs are sorted and every column has a value for each. Names has for each
-// the key of the name that is its, where a metric goes by names.
+// new leader, too, holds what it cannot measure. IDs are sorted and every column has a value for each. Names has for
+// each the key of the name that is its, where a metric goes by names.
 type Values struct {
 	IDs     []string `json:"ids,omitempty"`
 	Names   []string `json:"names,omitempty"`
@@ -43,7 +44,8 @@ type Low struct {
 	To    int       `json:"lowTo,omitempty"`
 }
 
-// NotAfter has no value of the future: a clock that was ahead once kept each from growing old until it was reached again.
+// NotAfter has no value of the future: a clock that was ahead once kept each from growing old until it was reached
+// again.
 func (l Values) NotAfter(now time.Time) Values {
 	latest := now.Unix()
 	for k, column := range l.Columns {

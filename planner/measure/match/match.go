@@ -35,8 +35,8 @@ func ByID(fleet discover.Fleet) Index {
 	return x
 }
 
-// ByName indexes a fleet by names. One that several clusters have is that of the first by order, for who makes another cluster
-// with it must not take the series of one that was there; where none is first, it is nobody's.
+// ByName indexes a fleet by names. One that several clusters have is that of the first by order, for who makes another
+// cluster with it must not take the series of one that was there; where none is first, it is nobody's.
 func ByName(fleet discover.Fleet, order func(a, b int) int) Index {
 	x := newIndex(len(fleet.Clusters))
 	named := make(map[string][]int, len(fleet.Clusters))
@@ -47,8 +47,8 @@ func ByName(fleet discover.Fleet, order func(a, b int) int) Index {
 	return x
 }
 
-// ByServer indexes a fleet by its servers' URLs: each is of the cluster that carries its unit's load. Spellings that differ by the case of
-// scheme or host are one key of several servers, and that of the first by order.
+// ByServer indexes a fleet by its servers' URLs: each is of the cluster that carries its unit's load. Spellings that
+// differ by the case of scheme or host are one key of several servers, and that of the first by order.
 func ByServer(fleet discover.Fleet, carriers []int, order func(a, b int) int) Index {
 	x := newIndex(len(fleet.Clusters))
 	inSmall := true
@@ -88,8 +88,8 @@ func (x Index) put(into map[string]int, of map[string][]int, order func(a, b int
 // Leads reports whether others have a key of a cluster's, too, which is taken for it.
 func (x Index) Leads(i int) bool { return x.led[i] }
 
-// Find is the place of the cluster that a key names, Nobody or Ambiguous. What is written exactly so comes first: to Argo CD,
-// https://A and https://a are two clusters.
+// Find is the place of the cluster that a key names, Nobody or Ambiguous. What is written exactly so comes first: to
+// Argo CD, https://A and https://a are two clusters.
 func (x Index) Find(key string, aliases map[string]string) int {
 	if alias, found := aliases[key]; found {
 		key = alias

@@ -20,12 +20,13 @@ import (
 	"ballast/planner/plan"
 )
 
-// mostPods is how many pods are kept: more than any workload has, and few enough for whoever makes pods to end nobody by them.
+// mostPods is how many pods are kept: more than any workload has, and few enough for whoever makes pods to end nobody
+// by them.
 const mostPods = 5000
 
-// List reads the pods of the target, whose UID may be "" where it is not known, and, for a Deployment whose clusters are
-// distributed dynamically, its claims. It needs list on pods and, of a Deployment, on ReplicaSets, and get on the one
-// ConfigMap, in the target's namespace.
+// List reads the pods of the target, whose UID may be "" where it is not known, and, for a Deployment whose clusters
+// are distributed dynamically, its claims. It needs list on pods and, of a Deployment, on ReplicaSets, and get on the
+// one ConfigMap, in the target's namespace.
 // Claims that cannot be read are a problem, not an error. Of each pod only what is needed outlives its page.
 func List(ctx context.Context, r client.Reader, target plan.Target, uid string, now time.Time) (Controllers, error) {
 	var pods corev1.PodList
@@ -46,7 +47,8 @@ func List(ctx context.Context, r client.Reader, target plan.Target, uid string, 
 				continue
 			}
 			one := patienceOf(pod, target.Container)
-			c.Patience = Patience{Heartbeat: max(c.Patience.Heartbeat, one.Heartbeat), Probe: max(c.Patience.Probe, one.Probe)}
+			c.Patience = Patience{Heartbeat: max(c.Patience.Heartbeat, one.Heartbeat),
+				Probe: max(c.Patience.Probe, one.Probe)}
 			distributes = max(distributes, dynamic(pod, target.Container))
 			c.Pods = append(c.Pods, fromPod(pod, target.Container))
 			if patchable.HoldsBeyondJSON(pod.Status) && frozen == "" {
@@ -58,11 +60,13 @@ func List(ctx context.Context, r client.Reader, target plan.Target, uid string, 
 		return Controllers{}, fmt.Errorf("listing the pods in %q: %w", target.Namespace, err)
 	}
 	if beyond > 0 {
-		c.Problems = append(c.Problems, fmt.Sprintf("%s %q has %d pods, of which %d are not looked at", target.Kind, target.Name, mostPods+beyond, beyond))
+		c.Problems = append(c.Problems, fmt.Sprintf("%s %q has %d pods, of which %d are not looked at", target.Kind,
+			target.Name, mostPods+beyond, beyond))
 	}
 	if frozen != "" {
 		c.Problems = append(c.Problems, fmt.Sprintf("the status of pod %q has a time that JSON does not have, which somebody else than its kubelet wrote: the kubelet cannot write it any more, "+
-			"and what it says stands for good; delete the pod, and see with `ballast audit` who may write pods' status", frozen))
+			"and what it says stands for good; delete the pod, and see with `ballast audit` who may write pods' status",
+			frozen))
 	}
 	if target.Kind == plan.Deployment {
 		if err := c.readClaims(ctx, r, target, distributes); err != nil {
@@ -78,8 +82,8 @@ func List(ctx context.Context, r client.Reader, target plan.Target, uid string, 
 	return c, nil
 }
 
-// owners are what the target's pods are controlled by: the target itself, or a Deployment's ReplicaSets. These are listed
-// before the pods: one that comes in between is known the next time, and its pods are not ready before.
+// owners are what the target's pods are controlled by: the target itself, or a Deployment's ReplicaSets. These are
+// listed before the pods: one that comes in between is known the next time, and its pods are not ready before.
 func (c *Controllers) owners(ctx context.Context, r client.Reader, target plan.Target, uid string) (owners, error) {
 	o := owners{target: target, uid: uid}
 	if target.Kind != plan.Deployment {
@@ -119,7 +123,8 @@ func (c *Controllers) readClaims(ctx context.Context, r client.Reader, target pl
 	case apierrors.IsNotFound(err) && d == distributionUnknown:
 		return nil
 	case apierrors.IsNotFound(err):
-		c.Problems = append(c.Problems, fmt.Sprintf("ConfigMap %q is not there yet, so no pod has claimed a slot", ClaimsConfigMap))
+		c.Problems = append(c.Problems, fmt.Sprintf("ConfigMap %q is not there yet, so no pod has claimed a slot",
+			ClaimsConfigMap))
 	case err != nil:
 		return fmt.Errorf("reading ConfigMap %q in %q: %w", ClaimsConfigMap, target.Namespace, err)
 	}

@@ -43,10 +43,10 @@ func (o owners) controls(set metav1.Object) bool {
 	return ref.Name == o.target.Name && (o.uid == "" || string(ref.UID) == o.uid)
 }
 
-// of reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet that is called
-// like the Deployment and the pods' template hash. Whoever makes or patches a pod writes its owner, but not its name after it was
-// made: the workload's controllers leave a pod of another name alone, and so they do one of another UID, which the garbage
-// collector deletes, but only in the version that it knows.
+// of reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet that is
+// called like the Deployment and the pods' template hash. Whoever makes or patches a pod writes its owner, but not its
+// name after it was made: the workload's controllers leave a pod of another name alone, and so they do one of another
+// UID, which the garbage collector deletes, but only in the version that it knows.
 func (o owners) of(p *corev1.Pod) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return false
@@ -57,7 +57,8 @@ func (o owners) of(p *corev1.Pod) bool {
 	}
 	if o.target.Kind != plan.Deployment {
 		ours := o.uid == "" || string(ref.UID) == o.uid
-		return ours && ref.Kind == plan.StatefulSet && ref.Name == o.target.Name && ordinal(p.Name, ref.Name) != plan.NoReplica
+		return ours && ref.Kind == plan.StatefulSet && ref.Name == o.target.Name &&
+			ordinal(p.Name, ref.Name) != plan.NoReplica
 	}
 	hash := p.Labels["pod-template-hash"]
 	if ref.Kind != "ReplicaSet" || hash == "" || ref.Name != o.target.Name+"-"+hash {
@@ -66,7 +67,8 @@ func (o owners) of(p *corev1.Pod) bool {
 	return (o.sets == nil || o.sets[ref.UID] == ref.Name) && generated(p.Name, ref.Name)
 }
 
-// Belongs reports whether the pod, by what it says of its owner, is one of the target's and not over; List asks the owner, too.
+// Belongs reports whether the pod, by what it says of its owner, is one of the target's and not over; List asks the
+// owner, too.
 func Belongs(p *corev1.Pod, target plan.Target, uid string) bool {
 	return owners{target: target, uid: uid}.of(p)
 }
@@ -125,8 +127,8 @@ func fromPod(p *corev1.Pod, container string) Controller {
 	return c
 }
 
-// memoryLimit is what the node has given the container, and where that is not told, or is more, what the pod asks for: a node that has
-// no room lets a pod run at what it had, and who writes pods' status makes no limit larger by it.
+// memoryLimit is what the node has given the container, and where that is not told, or is more, what the pod asks for:
+// a node that has no room lets a pod run at what it had, and who writes pods' status makes no limit larger by it.
 func memoryLimit(p *corev1.Pod, spec *corev1.Container) int64 {
 	asked, found := spec.Resources.Limits[corev1.ResourceMemory]
 	if !found {
@@ -312,7 +314,8 @@ func readResize(s *observed.Size, c *corev1.PodCondition) {
 	default:
 		is = observed.ResizeInProgress
 	}
-	s.Resize, s.Message, s.Since = is, printable.Text(c.Message, mostMessage), patchable.WithinJSON(c.LastTransitionTime.Time)
+	s.Resize, s.Message, s.Since = is, printable.Text(c.Message, mostMessage),
+		patchable.WithinJSON(c.LastTransitionTime.Time)
 }
 
 // PodSize is what a pod asks for, whose controller's container is that one.

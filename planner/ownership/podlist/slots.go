@@ -38,8 +38,8 @@ type Patience struct {
 	Probe     time.Duration `json:"probe"`     // the probe's period
 }
 
-// longestProbe is the slowest probe that is waited for: who may write the template must not have a controller that hangs taken
-// for one that works by it, for days. Argo CD gives its slot away by the heartbeat anyhow.
+// longestProbe is the slowest probe that is waited for: who may write the template must not have a controller that
+// hangs taken for one that works by it, for days. Argo CD gives its slot away by the heartbeat anyhow.
 const longestProbe = 5 * time.Minute
 
 // Silence is how long a healthy controller may be silent: three beats, by whichever of the two is slower.

@@ -6,8 +6,8 @@ import (
 	"ballast/planner/discover"
 )
 
-// longLine is what is read of a line that is too long to be held: its metric and, where an Application's owner stands in
-// it, the server, as the labels go by.
+// longLine is what is read of a line that is too long to be held: its metric and, where an Application's owner stands
+// in it, the server, as the labels go by.
 type longLine struct {
 	metric          string
 	quoted, escaped bool

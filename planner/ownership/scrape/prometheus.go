@@ -30,7 +30,8 @@ func Queries() []poll.Metric {
 			selector = fmt.Sprintf(`%s{ {{.pods}},%s!="" } {{.ofTargets}}`, series, server)
 		}
 		return poll.Metric{ID: id, Match: poll.Match{Label: "owner"},
-			Query: fmt.Sprintf(`label_join(%s by ({{.pod}}, %s) (%s), "owner", "%s", "{{.pod}}", "%s")`, aggregation, server, selector, separator, server)}
+			Query: fmt.Sprintf(`label_join(%s by ({{.pod}}, %s) (%s), "owner", "%s", "{{.pod}}", "%s")`, aggregation,
+				server, selector, separator, server)}
 	}
 	return []poll.Metric{
 		pair(metricAppInfo, "count", metricAppInfo, "dest_server"),
@@ -38,9 +39,11 @@ func Queries() []poll.Metric {
 		pair(metricConnected, "min", metricConnected, "server"),
 		pair(metricReconciles, "sum", metricReconciles, "dest_server"),
 		pair(metricSeconds, "sum", metricSeconds, "dest_server"),
-		{ID: metricMemory, Match: poll.Match{Label: "pod"}, Query: named(`max by ({{.pod}}) (` + metricMemory + none + `)`)},
+		{ID: metricMemory, Match: poll.Match{Label: "pod"},
+			Query: named(`max by ({{.pod}}) (` + metricMemory + none + `)`)},
 		{ID: "sampled", Match: poll.Match{Label: "pod"},
-			Query: named(`max by ({{.pod}}) (timestamp(` + metricMemory + none + `)) or max by ({{.pod}}) (timestamp(up` + none + `) and up` + none + ` == 1)`)},
+			Query: named(`max by ({{.pod}}) (timestamp(` + metricMemory + none +
+				`)) or max by ({{.pod}}) (timestamp(up` + none + `) and up` + none + ` == 1)`)},
 	}
 }
 
@@ -86,7 +89,8 @@ func silence(r PodReport, now time.Time) string {
 	case r.SampledAt.IsZero():
 		return fmt.Sprintf("asking Prometheus for pod %q: it has no sample of it", r.Name)
 	case now.Sub(r.SampledAt) > maxSampleAge:
-		return fmt.Sprintf("asking Prometheus for pod %q: its last sample is %s old", r.Name, now.Sub(r.SampledAt).Round(time.Second))
+		return fmt.Sprintf("asking Prometheus for pod %q: its last sample is %s old", r.Name,
+			now.Sub(r.SampledAt).Round(time.Second))
 	}
 	return ""
 }

@@ -42,8 +42,8 @@ func (r PodReport) Passed() string {
 	return ""
 }
 
-// ServerReport is what a pod shows of one cluster. Seconds, Reconciles and Events are counters, and may be left from an earlier
-// ownership; all else is of now, or of up to 30 s ago.
+// ServerReport is what a pod shows of one cluster. Seconds, Reconciles and Events are counters, and may be left from an
+// earlier ownership; all else is of now, or of up to 30 s ago.
 type ServerReport struct {
 	Apps       int     `json:"apps,omitempty"`       // Applications that the pod is responsible for
 	Cached     bool    `json:"cached,omitempty"`     // the cluster gauges are there

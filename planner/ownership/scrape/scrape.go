@@ -155,7 +155,8 @@ const (
 
 var (
 	errPodFull  = fmt.Errorf("it names more servers than %d MiB hold, some 20,000, which no fleet has", maxPod>>20)
-	errPodsFull = fmt.Errorf("the pods together name more servers than %d MiB hold, some 100,000, which no fleet has", maxPods>>20)
+	errPodsFull = fmt.Errorf("the pods together name more servers than %d MiB hold, some 100,000, which no fleet has",
+		maxPods>>20)
 )
 
 // room is what one report may take, and what those that are kept take together: a report that grows too large must not

@@ -30,9 +30,9 @@ const (
 	metricEvents     = "argocd_cluster_events_total"
 )
 
-// longestLine is the bytes of a line that is read as a whole; labels of an Application take some 400. Of a longer one of
-// an Application, which tells who owns a cluster, the server is read; any other is passed over: it is of a cluster whose
-// name or URL somebody made as long as a Secret is, which no fleet has.
+// longestLine is the bytes of a line that is read as a whole; labels of an Application take some 400. Of a longer one
+// of an Application, which tells who owns a cluster, the server is read; any other is passed over: it is of a cluster
+// whose name or URL somebody made as long as a Secret is, which no fleet has.
 const longestLine = 64 << 10
 
 // usualLine is the bytes that a line of a fleet stays below, whatever labels its Applications have.
@@ -165,10 +165,10 @@ func (t *text) take(line []byte) error {
 	return t.keep(metric, urlOf(metric, server), value)
 }
 
-// admit counts a line, and reports whether it is read. A long one costs nothing, since tenants write Applications' texts:
-// whatever tells who owns a cluster is read, or the whole answer counts for nothing. Events are
-// counted by kind, and a managed cluster names as many kinds as it likes, of any length: they have a bound of their own,
-// and what is beyond it, or long, is passed over.
+// admit counts a line, and reports whether it is read. A long one costs nothing, since tenants write Applications'
+// texts: whatever tells who owns a cluster is read, or the whole answer counts for nothing. Events are
+// counted by kind, and a managed cluster names as many kinds as it likes, of any length: they have a bound of their
+// own, and what is beyond it, or long, is passed over.
 func (t *text) admit(metric string, length int) (reads bool, err error) {
 	long := length > usualLine
 	switch {
@@ -188,8 +188,8 @@ func (t *text) admit(metric string, length int) (reads bool, err error) {
 	return true, nil
 }
 
-// urlOf is a server as a cluster's Secret has it, without a slash behind it. An Application that writes one names no cluster, and
-// every pod shows it: Argo CD finds none by such a URL.
+// urlOf is a server as a cluster's Secret has it, without a slash behind it. An Application that writes one names no
+// cluster, and every pod shows it: Argo CD finds none by such a URL.
 func urlOf(metric, server string) string {
 	if strings.HasSuffix(server, "/") && serverLabel(metric) == "dest_server" {
 		return ""
@@ -228,8 +228,8 @@ func (t *text) parse(metric string, line []byte) (*dto.Metric, error) {
 	return samples[0], nil
 }
 
-// labelsIn is how many labels a line has: each has its value in quotes, and in a value quotes are escaped. What stands in a
-// value is a tenant's.
+// labelsIn is how many labels a line has: each has its value in quotes, and in a value quotes are escaped. What stands
+// in a value is a tenant's.
 func labelsIn(line []byte) (quotes int) {
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -345,10 +345,10 @@ func (g *gauges) add(metric string, value float64) {
 // mostPlainLabels are more than any metric of Argo CD's has.
 const mostPlainLabels = 16
 
-// readPlain reads what stands behind a metric's name as Prometheus' own client writes it: labels without a blank between
-// them, one blank, a number. A fleet of 5,000 clusters has some 300,000 such lines, one for each kind, and the parser takes
-// a hundred times as long for one. What stands in a label's text is a tenant's (an Application's namespace is any text), and
-// must make no line slow. What is written otherwise is the parser's.
+// readPlain reads what stands behind a metric's name as Prometheus' own client writes it: labels without a blank
+// between them, one blank, a number. A fleet of 5,000 clusters has some 300,000 such lines, one for each kind, and the
+// parser takes a hundred times as long for one. What stands in a label's text is a tenant's (an Application's namespace
+// is any text), and must make no line slow. What is written otherwise is the parser's.
 func readPlain(rest []byte, label string) (value string, number float64, plain bool) {
 	if len(rest) == 0 || rest[0] != '{' {
 		return "", 0, false
@@ -419,8 +419,8 @@ func closing(quoted []byte) int {
 	return -1
 }
 
-// isPlainText reports whether a text is one as the client writes it: UTF-8, in which a quote, a backslash and a line's end are
-// escaped.
+// isPlainText reports whether a text is one as the client writes it: UTF-8, in which a quote, a backslash and a line's
+// end are escaped.
 func isPlainText(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {

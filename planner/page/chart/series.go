@@ -82,8 +82,8 @@ type lasting struct {
 	until time.Time
 }
 
-// Over draws what the fullest replica carried, and what they did on average, since the oldest plan that is kept or the first level of
-// the trend. Nil: there are fewer than two.
+// Over draws what the fullest replica carried, and what they did on average, since the oldest plan that is kept or the
+// first level of the trend. Nil: there are fewer than two.
 func Over(kept []Kept, t trend.Trend, now time.Time) *Series {
 	var decided []carried
 	for _, k := range kept {
@@ -107,7 +107,8 @@ func Over(kept []Kept, t trend.Trend, now time.Time) *Series {
 		top = max(top, c.Fullest)
 	}
 	scale := ladder(top.Float())
-	s := &Series{Width: overWidth, Height: plotTop + plotHeight + overFoot, Left: overLeft, Right: overWidth - overRight, Grid: scale.grid()}
+	s := &Series{Width: overWidth, Height: plotTop + plotHeight + overFoot, Left: overLeft,
+		Right: overWidth - overRight, Grid: scale.grid()}
 	x := func(at time.Time) float64 {
 		return overLeft + (overWidth-overLeft-overRight)*float64(at.Sub(first))/float64(now.Sub(first))
 	}
@@ -116,19 +117,22 @@ func Over(kept []Kept, t trend.Trend, now time.Time) *Series {
 	for _, c := range decided {
 		s.Points = append(s.Points, Point{X: px(x(c.at)), Y: px(scale.y(c.Fullest.Float())),
 			Says: fmt.Sprintf("%s, revision %d: the fullest of %s carries %s, on average they carry %s",
-				wording.Moment(c.at), c.revision, wording.Plural(c.replicas, "replica"), c.Fullest.Display(), c.Mean.Display())})
+				wording.Moment(c.at), c.revision, wording.Plural(c.replicas, "replica"), c.Fullest.Display(),
+				c.Mean.Display())})
 	}
 	s.Times = times(first, now, x)
 	last := line[len(line)-1]
 	s.Says = fmt.Sprintf("From %s to now the load of the fullest replica went from %s to %s, and the average from %s to %s, %s. The list of decisions has each.",
-		wording.Moment(first), line[0].Fullest.Display(), last.Fullest.Display(), line[0].Mean.Display(), last.Mean.Display(), asOf(len(decided), levels))
+		wording.Moment(first), line[0].Fullest.Display(), last.Fullest.Display(), line[0].Mean.Display(),
+		last.Mean.Display(), asOf(len(decided), levels))
 	if levels > 0 {
 		s.Highest = highest(most)
 	}
 	return s
 }
 
-// spans are the decisions up to the trend's first level, and its levels, each with its end. Where nobody looked there is none.
+// spans are the decisions up to the trend's first level, and its levels, each with its end. Where nobody looked there
+// is none.
 func spans(decided []carried, t trend.Trend, now time.Time) (line []lasting, levels int) {
 	var measured []carried
 	for _, l := range t.Levels {
@@ -168,12 +172,14 @@ func asOf(decisions, levels int) string {
 	if levels == 0 {
 		return fmt.Sprintf("as of %d decisions", decisions)
 	}
-	return fmt.Sprintf("as of %s of a quarter of an hour and %s", wording.Plural(levels, "level"), wording.Plural(decisions, "decision"))
+	return fmt.Sprintf("as of %s of a quarter of an hour and %s", wording.Plural(levels, "level"),
+		wording.Plural(decisions, "decision"))
 }
 
 // highest says when the fullest replica carried most.
 func highest(c lasting) string {
-	text := fmt.Sprintf("The highest is of %s: the fullest of %s carried %s", wording.Moment(c.at), wording.Plural(c.replicas, "replica"), c.Fullest.Display())
+	text := fmt.Sprintf("The highest is of %s: the fullest of %s carried %s", wording.Moment(c.at),
+		wording.Plural(c.replicas, "replica"), c.Fullest.Display())
 	if c.Mean > 0 {
 		text += fmt.Sprintf(", %.2f of the mean", float64(c.Fullest)/float64(c.Mean))
 	}

@@ -46,8 +46,8 @@ type Column struct {
 	Boxes              []Box
 }
 
-// Box is a cluster, or several that are too light to be drawn alone. Over is the pattern over its colour, by which those who do
-// not see the colour know it.
+// Box is a cluster, or several that are too light to be drawn alone. Over is the pattern over its colour, by which
+// those who do not see the colour know it.
 type Box struct{ X, Y, W, H, Class, Over, Says string }
 
 // The kinds of boxes, from the bottom up.
@@ -61,7 +61,8 @@ const (
 
 var boxClass = map[int]string{boxPlain: "c", BoxPinned: "p", BoxLeaving: "l", BoxCame: "m", BoxArriving: "a"}
 
-// boxOver are the patterns: upright bars, which show however thin a box is, and hatching. What came or arrives has a dashed edge.
+// boxOver are the patterns: upright bars, which show however thin a box is, and hatching. What came or arrives has a
+// dashed edge.
 var boxOver = map[int]string{BoxPinned: "bars", BoxLeaving: "hatch"}
 
 // Item is a cluster in a column.
@@ -144,14 +145,16 @@ func says(loads []plan.Load, columns [][]Item, capacity plan.Load) string {
 		clusters += countOf(columns[i])
 	}
 	text := fmt.Sprintf("%s carry %s. The fullest is replica %d with %s, the lightest replica %d with %s.",
-		wording.Plural(len(loads), "replica"), wording.Plural(clusters, "cluster"), most, loads[most].Display(), least, loads[least].Display())
+		wording.Plural(len(loads), "replica"), wording.Plural(clusters, "cluster"), most, loads[most].Display(), least,
+		loads[least].Display())
 	if capacity > 0 {
 		text += fmt.Sprintf(" The capacity line is at %s.", capacity.Display())
 	}
 	return text + " The tables of replicas and clusters below have each value."
 }
 
-// boxes stacks a column's clusters from the bottom: the heaviest of each kind first, and those that are too light as one.
+// boxes stacks a column's clusters from the bottom: the heaviest of each kind first, and those that are too light as
+// one.
 func boxes(items []Item, x, w float64, scale axis) ([]Box, string) {
 	items = slices.Clone(items)
 	slices.SortStableFunc(items, func(a, b Item) int {
@@ -187,7 +190,8 @@ func boxes(items []Item, x, w float64, scale axis) ([]Box, string) {
 			h = max(h, leastMark)
 		}
 		if i-from > 1 {
-			text = fmt.Sprintf("%s too light to draw alone%s: %s together, the heaviest %s", wording.Plural(i-from, "cluster"), kindWords[it.Kind], sum.Display(), it.Load.Display())
+			text = fmt.Sprintf("%s too light to draw alone%s: %s together, the heaviest %s",
+				wording.Plural(i-from, "cluster"), kindWords[it.Kind], sum.Display(), it.Load.Display())
 		}
 		if h >= 0.5 {
 			put(h, it.Kind, it.Kind == boxPlain && i-from > 1, text)
@@ -196,7 +200,8 @@ func boxes(items []Item, x, w float64, scale axis) ([]Box, string) {
 	return list, px(y)
 }
 
-var kindWords = map[int]string{boxPlain: "", BoxPinned: ", pinned", BoxLeaving: ", about to leave", BoxCame: ", moved here", BoxArriving: ", on their way here"}
+var kindWords = map[int]string{boxPlain: "", BoxPinned: ", pinned", BoxLeaving: ", about to leave",
+	BoxCame: ", moved here", BoxArriving: ", on their way here"}
 
 // axis is a scale from 0 to Top in steps.
 type axis struct{ top, step float64 }
@@ -223,7 +228,8 @@ func (a axis) grid() []Rung {
 	var list []Rung
 	for k := 0; float64(k)*a.step <= a.top*(1+1e-9); k++ {
 		v := float64(k) * a.step
-		list = append(list, Rung{Y: px(a.y(v)), Label: strconv.FormatFloat(math.Round(v/a.step*1000)/1000*a.step, 'g', 4, 64)})
+		list = append(list, Rung{Y: px(a.y(v)), Label: strconv.FormatFloat(math.Round(v/a.step*1000)/1000*a.step, 'g',
+			4, 64)})
 	}
 	return list
 }

@@ -1,5 +1,5 @@
-// Package sample has fleets to look at: tests and the pictures of docs/page are made of them. The same number of clusters
-// is the same fleet.
+// Package sample has fleets to look at: tests and the pictures of docs/page are made of them. The same number of
+// clusters is the same fleet.
 package sample
 
 import (
@@ -34,7 +34,8 @@ const gib = 1 << 30
 func Fleet(clusters int) page.Fleet {
 	p, shards := inForce(clusters)
 	f := page.Fleet{Now: Now, Clusters: shards, Pins: plan.Pins{}, Kept: kept(p), Pods: pods(p.Replicas),
-		Decided: chart.Decided{At: Now.Add(-4 * time.Minute), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: "wave 2 of 3: replica 1 is above what it may carry, and 0 has room"}}
+		Decided: chart.Decided{At: Now.Add(-4 * time.Minute), By: "ballast-planner-7d9f8c6b5-2xk4q",
+			Reason: "wave 2 of 3: replica 1 is above what it may carry, and 0 has room"}}
 	f.Kept[0].Decided = f.Decided
 	f.Trend = week(f.Kept)
 	f.Values = measured(p, shards)
@@ -56,16 +57,20 @@ func Replicas(clusters int) int {
 func inForce(clusters int) (plan.Plan, []plan.Shard) {
 	draw := rand.New(rand.NewPCG(1, uint64(clusters)))
 	replicas := Replicas(clusters)
-	p := plan.Plan{Revision: 118, Mode: plan.Enforce, PlannerUser: "system:serviceaccount:argocd:ballast-planner", Replicas: replicas, ControllerReplicas: 16, MaxReplicas: 16,
-		Target:   plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"},
-		Clusters: map[string]plan.Row{}, Sizes: &plan.Sizes{Default: size("1500m", "4Gi"), Replicas: map[int]plan.Resources{1: size("2", "6Gi")}}}
+	p := plan.Plan{Revision: 118, Mode: plan.Enforce, PlannerUser: "system:serviceaccount:argocd:ballast-planner",
+		Replicas: replicas, ControllerReplicas: 16, MaxReplicas: 16,
+		Target: plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller",
+			Container: "application-controller"},
+		Clusters: map[string]plan.Row{}, Sizes: &plan.Sizes{Default: size("1500m", "4Gi"),
+			Replicas: map[int]plan.Resources{1: size("2", "6Gi")}}}
 	shards := make([]plan.Shard, clusters)
 	weights, total := make([]float64, clusters), 0.0
 	for i := range shards {
 		region := []string{"eu-west-1", "us-east-2", "ap-south-1"}[i%3]
 		stage := []string{"prod", "prod", "stage", "dev"}[draw.IntN(4)]
 		called := fmt.Sprintf("%s-%s-%04d", stage, region, i)
-		shards[i] = plan.Shard{ID: "cluster-" + called, Namespace: "argocd", Name: called, Server: fmt.Sprintf("https://%04x.%s.example:6443", draw.IntN(1<<16), region)}
+		shards[i] = plan.Shard{ID: "cluster-" + called, Namespace: "argocd", Name: called,
+			Server: fmt.Sprintf("https://%04x.%s.example:6443", draw.IntN(1<<16), region)}
 		weights[i] = math.Exp(draw.NormFloat64())
 		total += weights[i]
 	}
@@ -80,7 +85,8 @@ func inForce(clusters int) (plan.Plan, []plan.Shard) {
 		l, _ := plan.NewLoad(weights[i] / total * (1 + 0.06*math.Sin(float64(5*to+3)))) // what they made of it since
 		p.Clusters[shards[i].ID] = plan.Row{Replica: to, Load: l.Display(), Server: plan.ServerHash(shards[i].Server)}
 	}
-	p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: Now.Add(-70 * time.Second), From: plan.Count{Replicas: replicas, ControllerReplicas: 16},
+	p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: Now.Add(-70 * time.Second),
+		From:     plan.Count{Replicas: replicas, ControllerReplicas: 16},
 		Replicas: replicas, ControllerReplicas: 16, Wave: 2, Waves: 3, Moves: map[string]int{}}
 	for i, s := range shards[:min(len(shards), 60)] {
 		pinned := i == 3 || i == 8
@@ -115,15 +121,18 @@ func byWeight(weights []float64) []int {
 }
 
 func size(cpu, memory string) plan.Resources {
-	return plan.Resources{Requests: map[string]string{"cpu": cpu, "memory": memory}, Limits: map[string]string{"memory": memory}}
+	return plan.Resources{Requests: map[string]string{"cpu": cpu, "memory": memory},
+		Limits: map[string]string{"memory": memory}}
 }
 
 func pods(replicas int) []observed.Pod {
 	list := make([]observed.Pod, replicas)
 	for i := range list {
 		has := size("1500m", "4Gi")
-		list[i] = observed.Pod{Replica: i, Name: fmt.Sprintf("argocd-application-controller-%d", i), Ready: true, Started: Now.Add(-40 * time.Hour),
-			Memory: int64(2+i%2) * gib, MemoryLimit: 4 * gib, Claimed: true, Answered: true, Size: &observed.Size{Has: has}}
+		list[i] = observed.Pod{Replica: i, Name: fmt.Sprintf("argocd-application-controller-%d", i), Ready: true,
+			Started: Now.Add(-40 * time.Hour),
+			Memory:  int64(2+i%2) * gib, MemoryLimit: 4 * gib, Claimed: true, Answered: true,
+			Size: &observed.Size{Has: has}}
 	}
 	list[1].Restarts, list[1].RestartedAt, list[1].OOMKilled = 1, Now.Add(-26*time.Minute), true
 	list[1].Size.Resize = observed.ResizeDeferred
@@ -165,12 +174,14 @@ func kept(p plan.Plan) []chart.Kept {
 			row.Replica = (row.Replica + i) % p.Replicas
 			old.Clusters[names[i%len(names)]] = row
 		}
-		list = append(list, chart.Kept{Plan: old, Decided: chart.Decided{At: Now.Add(-b.ago), By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: b.reason}})
+		list = append(list, chart.Kept{Plan: old, Decided: chart.Decided{At: Now.Add(-b.ago),
+			By: "ballast-planner-7d9f8c6b5-2xk4q", Reason: b.reason}})
 	}
 	return list
 }
 
-// week is what replicas carried in the last five days: more by day than by night, and more from day to day. For two hours nobody led.
+// week is what replicas carried in the last five days: more by day than by night, and more from day to day. For two
+// hours nobody led.
 func week(kept []chart.Kept) trend.Trend {
 	sums := make([][]float64, len(kept))
 	for i, k := range kept {
@@ -185,7 +196,8 @@ func week(kept []chart.Kept) trend.Trend {
 		for then > 0 && !kept[then-1].At.After(at) {
 			then--
 		}
-		day := 1 + 0.12*math.Sin(2*math.Pi*float64(at.Hour()*60+at.Minute()-8*60)/(24*60)) + 0.02*math.Sin(float64(at.Unix()/900*7))
+		day := 1 + 0.12*math.Sin(2*math.Pi*float64(at.Hour()*60+at.Minute()-8*60)/(24*60)) +
+			0.02*math.Sin(float64(at.Unix()/900*7))
 		replicas := make([]plan.Replica, len(sums[then]))
 		for i, sum := range sums[then] {
 			replicas[i].TotalLoad, _ = plan.NewLoad(sum * day)
@@ -212,23 +224,34 @@ func said(p plan.Plan, shards []plan.Shard) *status.Status {
 	return &status.Status{
 		Leader: "ballast-planner-7d9f8c6b5-2xk4q", LookedAt: Now.Add(-21 * time.Second), Revision: p.Revision,
 		Conditions: []status.Condition{
-			{Type: status.Planning, Status: status.True, Reason: status.Measured, LastTransitionTime: Now.Add(-51 * time.Hour)},
-			{Type: status.Enforced, Status: status.True, Reason: status.Held, LastTransitionTime: Now.Add(-97 * time.Hour)},
-			{Type: status.Progressing, Status: status.True, Reason: "Moving", LastTransitionTime: Now.Add(-4 * time.Minute),
-				Message: "live: it waits: replica 0 has 2 of 3 clusters of this wave"},
-			{Type: status.Degraded, Status: status.True, Reason: status.Orphaned, LastTransitionTime: Now.Add(-95 * time.Second),
-				Message: "clusters without a replica: 1; the first: " + orphan},
+			{Type: status.Planning, Status: status.True, Reason: status.Measured,
+				LastTransitionTime: Now.Add(-51 * time.Hour)},
+			{Type: status.Enforced, Status: status.True, Reason: status.Held,
+				LastTransitionTime: Now.Add(-97 * time.Hour)},
+			{Type: status.Progressing, Status: status.True, Reason: "Moving",
+				LastTransitionTime: Now.Add(-4 * time.Minute),
+				Message:            "live: it waits: replica 0 has 2 of 3 clusters of this wave"},
+			{Type: status.Degraded, Status: status.True, Reason: status.Orphaned,
+				LastTransitionTime: Now.Add(-95 * time.Second),
+				Message:            "clusters without a replica: 1; the first: " + orphan},
 		},
-		Rollout: &status.Rollout{Stage: plan.Moving, Since: p.Rollout.Since, Waits: "replica 0 has 2 of 3 clusters of this wave", Deadline: Now.Add(8*time.Minute + 50*time.Second), After: 4},
-		Budget:  &status.Budget{Message: "3 of 10 moves of this hour are made; 7 are left", Left: &left},
-		PutBack: &probing.PutBack{Webhook: "all", Since: Now.Add(-97 * time.Hour), Others: 2, Users: []probing.UserWrites{
-			{User: "system:serviceaccount:external-secrets:external-secrets", PutBack: 1204, Last: Now.Add(-3 * time.Minute)},
-			{User: "alice@example.com", PutBack: 3, Refused: 1, Last: Now.Add(-26 * time.Hour)}}},
-		Candidate: &status.Candidate{Replicas: p.Replicas, Moves: 4, Verdict: "the saving of 0.04 is worth 4 moves; 6 of 10 votes agree, and it takes 7"},
-		Line:      &status.Line{Load: line, Since: Now.Add(-98 * time.Hour)},
-		Orphaned:  []status.Fault{{Cluster: orphan, Since: Now.Add(-95 * time.Second), Last: &last}},
-		Blocked: []resize.Blocked{{Replica: 1, Resource: "memory", Direction: change.Up, Reason: change.OutsideMaintenance, From: "6Gi", To: "8Gi", Since: Now.Add(-12 * time.Minute),
+		Rollout: &status.Rollout{Stage: plan.Moving, Since: p.Rollout.Since,
+			Waits: "replica 0 has 2 of 3 clusters of this wave", Deadline: Now.Add(8*time.Minute + 50*time.Second),
+			After: 4},
+		Budget: &status.Budget{Message: "3 of 10 moves of this hour are made; 7 are left", Left: &left},
+		PutBack: &probing.PutBack{Webhook: "all", Since: Now.Add(-97 * time.Hour), Others: 2,
+			Users: []probing.UserWrites{
+				{User: "system:serviceaccount:external-secrets:external-secrets", PutBack: 1204,
+					Last: Now.Add(-3 * time.Minute)},
+				{User: "alice@example.com", PutBack: 3, Refused: 1, Last: Now.Add(-26 * time.Hour)}}},
+		Candidate: &status.Candidate{Replicas: p.Replicas, Moves: 4,
+			Verdict: "the saving of 0.04 is worth 4 moves; 6 of 10 votes agree, and it takes 7"},
+		Line:     &status.Line{Load: line, Since: Now.Add(-98 * time.Hour)},
+		Orphaned: []status.Fault{{Cluster: orphan, Since: Now.Add(-95 * time.Second), Last: &last}},
+		Blocked: []resize.Blocked{{Replica: 1, Resource: "memory", Direction: change.Up,
+			Reason: change.OutsideMaintenance, From: "6Gi", To: "8Gi", Since: Now.Add(-12 * time.Minute),
 			Until: Now.Add(50 * time.Minute), Why: "the window opens at 04:00"}},
-		Problems: []problem.Problem{{Phase: problem.PhasePoll, Subject: "objects", Kind: "StaleSamples", Message: "metric objects: the samples of 1 cluster are 14m old"}},
+		Problems: []problem.Problem{{Phase: problem.PhasePoll, Subject: "objects", Kind: "StaleSamples",
+			Message: "metric objects: the samples of 1 cluster are 14m old"}},
 	}
 }

@@ -29,7 +29,8 @@ type Asset struct {
 
 // Assets are all that the page loads.
 func Assets() []Asset {
-	return []Asset{{"/page.css", "text/css; charset=utf-8", style}, {"/page.js", "text/javascript; charset=utf-8", script}, {"/icon.svg", "image/svg+xml", icon}}
+	return []Asset{{"/page.css", "text/css; charset=utf-8", style},
+		{"/page.js", "text/javascript; charset=utf-8", script}, {"/icon.svg", "image/svg+xml", icon}}
 }
 
 // Policy is the Content-Security-Policy of the page that is served: what its own origin has, and no script within it.
@@ -50,14 +51,16 @@ type content struct {
 // HTML is a view as a page that loads its style and its script from /page.css and /page.js.
 func HTML(v View) ([]byte, error) { return fill(content{View: v}) }
 
-// Alone is a view as one file that loads nothing. Its policy lets the script run that is in it, and no other; a report has none.
+// Alone is a view as one file that loads nothing. Its policy lets the script run that is in it, and no other; a report
+// has none.
 func Alone(v View) ([]byte, error) {
 	v.Live = false
 	if v.Report {
 		policy := fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'", digest(style))
 		return fill(content{View: v, Alone: true, Policy: policy, Style: template.CSS(style)})
 	}
-	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", digest(style), digest(script))
+	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+		digest(style), digest(script))
 	return fill(content{View: v, Alone: true, Policy: policy, Style: template.CSS(style), Script: template.JS(script)})
 }
 

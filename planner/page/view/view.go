@@ -94,7 +94,8 @@ type Table struct {
 	Rows               [][]string
 }
 
-// Drawing is a picture that was drawn elsewhere, as SVG without a style or a script of its own. Says is the picture in words.
+// Drawing is a picture that was drawn elsewhere, as SVG without a style or a script of its own. Says is the picture in
+// words.
 type Drawing struct {
 	ID, Title, Says string
 	SVG             template.HTML
@@ -139,8 +140,8 @@ const (
 // Kinds are all of them, in the order in which they are listed.
 func Kinds() []Kind { return []Kind{Pinned, Moving, Orphaned, Doubled, Unplanned, Gone, Apart} }
 
-// shownRows is how many clusters are shown at once, and mostRows how many a page has at all: whoever may create Secrets makes as many
-// as they like, and each costs the planner that draws it.
+// shownRows is how many clusters are shown at once, and mostRows how many a page has at all: whoever may create Secrets
+// makes as many as they like, and each costs the planner that draws it.
 const (
 	shownRows = 100
 	mostRows  = 5000
@@ -150,7 +151,8 @@ const (
 func ClustersOf(all, replicas int, row func(i int) ClusterRow) Clusters {
 	t := Clusters{Shown: all > shownRows}
 	if all > mostRows {
-		t.More = fmt.Sprintf("%s more have no row: these are the first %s of %s.", wording.Count(all-mostRows), wording.Count(mostRows), wording.Plural(all, "cluster"))
+		t.More = fmt.Sprintf("%s more have no row: these are the first %s of %s.", wording.Count(all-mostRows),
+			wording.Count(mostRows), wording.Plural(all, "cluster"))
 	}
 	found := map[Kind]bool{}
 	for i := range min(all, mostRows) {

@@ -140,7 +140,8 @@ func newGroups(p Question) (Groups, error) {
 		g.names[k] = group.Name
 		for _, i := range group.Items {
 			if i < 0 || i >= len(p.Items) {
-				return Groups{}, fmt.Errorf("partitioning group %q: it names item %d of %d", group.Name, i, len(p.Items))
+				return Groups{}, fmt.Errorf("partitioning group %q: it names item %d of %d", group.Name, i,
+					len(p.Items))
 			}
 			if slices.Contains(g.of[i], int32(k)) {
 				return Groups{}, &Error{Set: []Constraint{

@@ -56,8 +56,8 @@ func (h *hall) solve(gone map[Constraint]bool) ([]int, verdict) {
 	return r.at, v
 }
 
-// inTurn seats those first that have the most neighbours among each other: where each has, of those that come before it, fewer than
-// there are seats, each finds one, however long a search for others takes.
+// inTurn seats those first that have the most neighbours among each other: where each has, of those that come before
+// it, fewer than there are seats, each finds one, however long a search for others takes.
 func (r *round) inTurn(free []int) bool {
 	left := make(map[int]int, len(free)) // how many neighbours each of those has that are to come before it
 	for _, k := range free {

@@ -26,8 +26,8 @@ type Bound struct {
 // Proved reports whether Best is the least there is.
 func (b Bound) Proved() bool { return b.Least == b.Best }
 
-// Replicas is the fewest replicas for loads of which none may carry more than its capacity. A load above the capacity has
-// one of its own.
+// Replicas is the fewest replicas for loads of which none may carry more than its capacity. A load above the capacity
+// has one of its own.
 func Replicas(loads []plan.Load, capacity plan.Load, steps int) Bound {
 	rest, own := descending(loads), int64(0)
 	for len(rest) > 0 && rest[0] > capacity {

@@ -15,8 +15,8 @@ type Standing struct {
 	Replicas int
 }
 
-// Moves is the fewest moves after which no replica carries more than the limit; one that has a single load may. False: no
-// moves lead there.
+// Moves is the fewest moves after which no replica carries more than the limit; one that has a single load may. False:
+// no moves lead there.
 func Moves(s Standing, limit plan.Load, steps int) (Bound, bool) {
 	m := newMoving(s, limit, steps)
 	for k := m.needed(); ; k++ {
@@ -32,8 +32,8 @@ func Moves(s Standing, limit plan.Load, steps int) (Bound, bool) {
 	}
 }
 
-// moving is a fleet in the midst of moves. The loads of a replica leave it in the order of its list, the heaviest first, so
-// that each set of moves is looked at in one order only; what came does not leave again.
+// moving is a fleet in the midst of moves. The loads of a replica leave it in the order of its list, the heaviest
+// first, so that each set of moves is looked at in one order only; what came does not leave again.
 type moving struct {
 	limit plan.Load
 	steps int

@@ -6,20 +6,20 @@ import (
 	"ballast/planner/plan"
 )
 
-// construction is a way to deal all items out, the heaviest first: of two replicas with room, whether the one with load a goes before the
-// one with load b, which has the lower number.
+// construction is a way to deal all items out, the heaviest first: of two replicas with room, whether the one with load
+// a goes before the one with load b, which has the lower number.
 type construction func(a, b plan.Load) bool
 
 func bestFit(a, b plan.Load) bool { return a > b }
 
 func firstFit(plan.Load, plan.Load) bool { return false }
 
-// constructions are tried in this order. They are for what the search left above its bound, or could not look at for a rule's sake:
-// on reference instances without such rules they find next to nothing that it does not (docs/bench.md).
+// constructions are tried in this order. They are for what the search left above its bound, or could not look at for a
+// rule's sake: on reference instances without such rules they find next to nothing that it does not (docs/bench.md).
 var constructions = []construction{bestFit, firstFit}
 
-// construct looks for fewer replicas, or for a lower makespan where the number is fixed or there is no room for what there is. What is no
-// better than what there is changes nothing.
+// construct looks for fewer replicas, or for a lower makespan where the number is fixed or there is no room for what
+// there is. What is no better than what there is changes nothing.
 func (s *state) construct(all []construction, steps int) (found bool) {
 	if steps <= 0 || s.c.Total == 0 || s.n < 2 {
 		return false
@@ -76,7 +76,8 @@ func (how construction) multifit(s *state, steps int) (found bool) {
 	return found
 }
 
-// fit deals all items out over so many replicas within a load, and keeps to every rule; nil: one fits nowhere, or the steps are spent.
+// fit deals all items out over so many replicas within a load, and keeps to every rule; nil: one fits nowhere, or the
+// steps are spent.
 func (how construction) fit(s *state, n int, full plan.Load, steps *int) *state {
 	if *steps -= n * len(s.order); *steps <= 0 {
 		return nil
@@ -110,7 +111,8 @@ func (how construction) fit(s *state, n int, full plan.Load, steps *int) *state 
 	return newState(s.c, s.order, t.of, n)
 }
 
-// room reports whether an item may go to a replica. An empty one takes an item whatever its load: no other would do better.
+// room reports whether an item may go to a replica. An empty one takes an item whatever its load: no other would do
+// better.
 func (s *state) room(i int32, r int, full plan.Load) bool {
 	it := &s.c.Items[i]
 	if s.load[r] > 0 && s.load[r] > full-s.c.Loads[i] || s.c.IsClosed(r) {

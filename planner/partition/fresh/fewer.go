@@ -8,8 +8,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// fewer looks for a partition of fewer replicas, down to the bound. Where the number is fixed, or there is no room for what there
-// is, it looks for a lower makespan instead.
+// fewer looks for a partition of fewer replicas, down to the bound. Where the number is fixed, or there is no room for
+// what there is, it looks for a lower makespan instead.
 func (s *state) fewer(steps int) {
 	nothing := steps <= 0 || s.c.Total == 0 || s.n < 2
 	if nothing || !s.free() {
@@ -56,8 +56,8 @@ func (s *state) least() plan.Load {
 // ways is in how many ways the fullest is relieved, at most.
 const ways = 256
 
-// relieve starts from the plan in force. Of the plans whose fullest carries no more than LPT's, and about the least that is possible,
-// it takes the one that moves the least load.
+// relieve starts from the plan in force. Of the plans whose fullest carries no more than LPT's, and about the least
+// that is possible, it takes the one that moves the least load.
 func (s *state) relieve(lpt plan.Load, steps int) {
 	if s.c.Total == 0 || s.n < 2 || !s.free() {
 		return
@@ -82,7 +82,8 @@ func (s *state) relieve(lpt plan.Load, steps int) {
 // near is the part of a makespan that is not worth a move.
 const near = 100
 
-// moved is the load that is elsewhere than in the plan in force, with the bins on the replicas that places has for them.
+// moved is the load that is elsewhere than in the plan in force, with the bins on the replicas that places has for
+// them.
 func (s *state) moved(bins []pack.Bin, places []int) (sum plan.Load) {
 	for k, b := range bins {
 		for _, i := range b.Items {
@@ -94,8 +95,8 @@ func (s *state) moved(bins []pack.Bin, places []int) (sum plan.Load) {
 	return sum
 }
 
-// free reports whether no rule ties items to others. Caps, groups and the memory would have to be looked at for each item of
-// each subset: they stay with what LPT or sticky found, and so do fleets of which a replica is closed.
+// free reports whether no rule ties items to others. Caps, groups and the memory would have to be looked at for each
+// item of each subset: they stay with what LPT or sticky found, and so do fleets of which a replica is closed.
 func (s *state) free() bool {
 	bounded := s.c.Bounds.MaxClusters > 0 || s.occupied != nil || s.memory != nil
 	return !bounded && !slices.Contains(s.c.Closed, true)

@@ -1,11 +1,12 @@
-// Package fresh divides a fleet as if nothing were in force: as few replicas as it finds, never more than LPT, and level.
+// Package fresh divides a fleet as if nothing were in force: as few replicas as it finds, never more than LPT, and
+// level.
 //
-// LPT says how many replicas are enough. Where their number is fixed and a plan in force has it, the fullest is relieved from there,
-// by moves of little load. Where a lower bound leaves fewer possible, or as many with a lower makespan, package pack
-// looks for them within a budget of steps. Then exchanges between replicas level what came out. Caps, groups, closed replicas
-// and the memory are kept to as sticky keeps to them; package pack does not look at them. What is above its bound then is dealt out by
-// best fit and first fit, too, which keep to every rule, and taken where that has fewer replicas or a lower makespan. Without has
-// the plan in force do with one replica less.
+// LPT says how many replicas are enough. Where their number is fixed and a plan in force has it, the fullest is
+// relieved from there, by moves of little load. Where a lower bound leaves fewer possible, or as many with a lower
+// makespan, package pack looks for them within a budget of steps. Then exchanges between replicas level what came out.
+// Caps, groups, closed replicas and the memory are kept to as sticky keeps to them; package pack does not look at them.
+// What is above its bound then is dealt out by best fit and first fit, too, which keep to every rule, and taken where
+// that has fewer replicas or a lower makespan. Without has the plan in force do with one replica less.
 package fresh
 
 import (
@@ -19,7 +20,8 @@ import (
 
 // Options bound the effort. 0 stands for the default.
 type Options struct {
-	// Steps of the search for fewer replicas and for a lower makespan, and of each construction. 0: 3 million, and none above 20,000 items.
+	// Steps of the search for fewer replicas and for a lower makespan, and of each construction. 0: 3 million, and none
+	// above 20,000 items.
 	Steps int
 }
 
@@ -77,7 +79,8 @@ func by(p constraint.Question, o Options, search func(*state, int), all []constr
 	return relabelled(p, out), nil
 }
 
-// stands reports whether the plan in force has so many replicas, each item on one of them, and each pinned item on its own.
+// stands reports whether the plan in force has so many replicas, each item on one of them, and each pinned item on its
+// own.
 func stands(p *constraint.Question, replicas int) bool {
 	if p.Now == nil || p.Replicas != replicas || p.Bounds.MaxClusters > 0 || !plain(*p) {
 		return false

@@ -45,7 +45,8 @@ func (s *levelling) run() {
 	}
 }
 
-// effort is how many steps levelling may take. A quarter is enough for the large, in which there is so much to exchange.
+// effort is how many steps levelling may take. A quarter is enough for the large, in which there is so much to
+// exchange.
 func (s *state) effort() int {
 	most := 8*len(s.of) + 64*s.n
 	return min(most, max(most/4, largeEffort))
@@ -66,8 +67,8 @@ func (s *levelling) byLoad(a, b int) int {
 	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
 }
 
-// reorder has the replicas of two places where they belong by now, whose loads came nearer to each other: the others between them keep
-// their order.
+// reorder has the replicas of two places where they belong by now, whose loads came nearer to each other: the others
+// between them keep their order.
 func (s *levelling) reorder(a, b int) {
 	order, low, high := s.order, min(a, b), max(a, b)
 	r, between := order[low], order[low+1:high]
@@ -96,7 +97,8 @@ func (s *levelling) extreme() int {
 // partners bounds how many replicas are tried for an exchange.
 const partners = 24
 
-// improve exchanges items of r with the replica that differs most from it, else with the next. It answers the place of that one; -1: none.
+// improve exchanges items of r with the replica that differs most from it, else with the next. It answers the place of
+// that one; -1: none.
 func (s *levelling) improve(r int) int {
 	for at := range min(partners, len(s.order)) {
 		if !s.down {
@@ -148,7 +150,8 @@ func (s *levelling) exchange(high, low int) bool {
 	return true
 }
 
-// off is how far apart two are that were a gap apart once d went from the one to the other: the gap or more if d is not within it.
+// off is how far apart two are that were a gap apart once d went from the one to the other: the gap or more if d is not
+// within it.
 func off(d, gap plan.Load) plan.Load {
 	if d <= 0 || d >= gap {
 		return gap

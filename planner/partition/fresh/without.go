@@ -13,10 +13,11 @@ import (
 // tried is in how many ways the highest replica is emptied, at most.
 const tried = 16
 
-// Without is a plan of one replica less than the plan in force has, none of which carries more than the capacity, but for an item that does
-// so alone. Of those that it finds it takes the one that moves the least load; false: it finds none. The plan in force
-// is where it starts from, and a plan made anew what it takes where that leads nowhere: where LPT needs no more
-// replicas there is one. Caps, groups, closed replicas and the memory would have to be looked at for each item: with them it finds none.
+// Without is a plan of one replica less than the plan in force has, none of which carries more than the capacity, but
+// for an item that does so alone. Of those that it finds it takes the one that moves the least load; false: it finds
+// none. The plan in force is where it starts from, and a plan made anew what it takes where that leads nowhere: where
+// LPT needs no more replicas there is one. Caps, groups, closed replicas and the memory would have to be looked at for
+// each item: with them it finds none.
 func Without(p constraint.Question, o Options) (out partition.Partition, found bool) {
 	n := p.Replicas - 1
 	if n < 1 || p.Bounds.Fixed > 0 || !stands(&p, p.Replicas) {
@@ -55,7 +56,8 @@ func Without(p constraint.Question, o Options) (out partition.Partition, found b
 	return c.Build(p.Items, s.of, n), true
 }
 
-// shared are the replicas that take part, the highest last, and what they have: all but those that one item fills beyond the capacity.
+// shared are the replicas that take part, the highest last, and what they have: all but those that one item fills
+// beyond the capacity.
 func (s *state) shared() (places []int, bins []pack.Bin) {
 	for r, b := range s.bins() {
 		weighs := len(b.Items) // how many do, of which the heaviest are last

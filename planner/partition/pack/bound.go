@@ -2,9 +2,9 @@ package pack
 
 import "ballast/planner/plan"
 
-// LeastReplicas is a number of replicas below which the loads fit on none: Martello and Toth's L2. The loads are the heaviest
-// first, none above full. For each threshold k, those above full-k share with none of k or more, those above half of full with
-// no other such, and the rest of k or more must fit beside them or on more.
+// LeastReplicas is a number of replicas below which the loads fit on none: Martello and Toth's L2. The loads are the
+// heaviest first, none above full. For each threshold k, those above full-k share with none of k or more, those above
+// half of full with no other such, and the rest of k or more must fit beside them or on more.
 func LeastReplicas(sorted []plan.Load, full plan.Load) int {
 	n := len(sorted)
 	sums := sumsOf(sorted)
@@ -48,9 +48,10 @@ func LeastMakespan(sorted []plan.Load, replicas int) plan.Load {
 // pairs bounds how many pairs of numbers crowded looks at.
 const pairs = 4_000_000
 
-// crowded is a makespan that the numbers of loads enforce. Of the p heaviest, more than q times the replicas and at most q+1 times,
-// some h replicas have more than q each, and the others q at most: so those h have p-(n-h)q together, or more, and one of
-// them has the mean of so many of the lightest. With h above p-nq, that is no less than with h = p-nq.
+// crowded is a makespan that the numbers of loads enforce. Of the p heaviest, more than q times the replicas and at
+// most q+1 times, some h replicas have more than q each, and the others q at most: so those h have p-(n-h)q together,
+// or more, and one of them has the mean of so many of the lightest. With h above p-nq, that is no less than with h =
+// p-nq.
 func crowded(sums []plan.Load, replicas int) (low plan.Load) {
 	step := 1
 	if len(sums) > pairs/replicas {

@@ -7,9 +7,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// Empty is the bins without the last, whose items the others took, none beyond full; nil: it was not found. It says how many steps are
-// left. What is in a bin stays there as far as that leaves room: items go to where they fit, the rest is dealt anew with others, and
-// at last each goes back to where it was that can.
+// Empty is the bins without the last, whose items the others took, none beyond full; nil: it was not found. It says how
+// many steps are left. What is in a bin stays there as far as that leaves room: items go to where they fit, the rest is
+// dealt anew with others, and at last each goes back to where it was that can.
 func Empty(loads []plan.Load, bins []Bin, full plan.Load, steps int, seed uint64) ([]Bin, int) {
 	last := len(bins) - 1
 	w := newWalk(loads, seed)
@@ -66,8 +66,8 @@ func homes(loads []plan.Load, bins []Bin) []int {
 	return home
 }
 
-// goBack sends items home, the heaviest first: to room that is there, in exchange for one that is not at home there either, or with
-// all that is with it, in exchange for all that is there, where more load is at home then.
+// goBack sends items home, the heaviest first: to room that is there, in exchange for one that is not at home there
+// either, or with all that is with it, in exchange for all that is there, where more load is at home then.
 func (w *walk) goBack(home []int) {
 	for again := true; again && w.steps > 0; {
 		again = false

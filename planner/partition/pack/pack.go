@@ -1,10 +1,11 @@
-// Package pack deals items over replicas anew, two replicas at a time, until fewer replicas are enough, the last one is empty or the
-// fullest carries less; and it knows bounds below which neither can be.
+// Package pack deals items over replicas anew, two replicas at a time, until fewer replicas are enough, the last one is
+// empty or the fullest carries less; and it knows bounds below which neither can be.
 //
-// All replicas but one, the hot one, keep to a load. Two of them at a time deal some of their items anew, so that one is as full
-// as can be (the best subset, by the sorted sums of both halves) and the room gathers in the other; so does the load that is
-// left over, in the hot one, until it has room somewhere. At times a replica takes less than it could, to get away from
-// where nothing is left to gain. The generator has a fixed seed and steps are counted: the same answer on every machine.
+// All replicas but one, the hot one, keep to a load. Two of them at a time deal some of their items anew, so that one
+// is as full as can be (the best subset, by the sorted sums of both halves) and the room gathers in the other; so does
+// the load that is left over, in the hot one, until it has room somewhere. At times a replica takes less than it could,
+// to get away from where nothing is left to gain. The generator has a fixed seed and steps are counted: the same answer
+// on every machine.
 package pack
 
 import (
@@ -25,8 +26,8 @@ func byLoad(a, b Bin) int { return cmp.Compare(a.Load, b.Load) }
 // Makespan is the load of the fullest.
 func Makespan(bins []Bin) plan.Load { return slices.MaxFunc(bins, byLoad).Load }
 
-// Fewer empties the last bin, again and again while more than low are left. No bin may carry more than full, now or then. The first
-// bins up to low keep what is fixed to them; the others have nothing that is.
+// Fewer empties the last bin, again and again while more than low are left. No bin may carry more than full, now or
+// then. The first bins up to low keep what is fixed to them; the others have nothing that is.
 func Fewer(loads []plan.Load, bins []Bin, low int, full plan.Load, steps int) []Bin {
 	w := newWalk(loads, 1)
 	w.full, w.steps = full, steps
@@ -45,8 +46,8 @@ func Fewer(loads []plan.Load, bins []Bin, low int, full plan.Load, steps int) []
 	return bins
 }
 
-// Lower brings the fullest bin's load down, to low if it can, and says how many steps are left. Half of them are for low itself,
-// since most often it is possible; then halving narrows down what is. Another seed is another way there.
+// Lower brings the fullest bin's load down, to low if it can, and says how many steps are left. Half of them are for
+// low itself, since most often it is possible; then halving narrows down what is. Another seed is another way there.
 func Lower(loads []plan.Load, bins []Bin, low plan.Load, steps int, seed uint64) ([]Bin, int) {
 	high := Makespan(bins)
 	w := newWalk(loads, seed)

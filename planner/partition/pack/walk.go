@@ -64,7 +64,8 @@ func (w *walk) settle(hot int) bool {
 // away is in how many turns for each item a bin takes less than it could.
 const away = 4
 
-// redistribute deals some items of two bins out anew, so that the one carries as much as it may. Only the hot one may carry more.
+// redistribute deals some items of two bins out anew, so that the one carries as much as it may. Only the hot one may
+// carry more.
 func (w *walk) redistribute(to, from *Bin, hot bool) {
 	a := w.draw(to, max(dealt/2, dealt-len(from.Items)))
 	b := w.draw(from, dealt-len(a))
@@ -105,7 +106,8 @@ func (w *walk) draw(b *Bin, n int) []int32 {
 	return b.Items[last-n:]
 }
 
-// fill is the greatest load of some of the items up to the room, and which they are, by bit; negative: not even nothing fits.
+// fill is the greatest load of some of the items up to the room, and which they are, by bit; negative: not even nothing
+// fits.
 func (w *walk) fill(items []int32, room plan.Load) (load plan.Load, chosen uint32) {
 	middle := len(items) / 2
 	first, second := w.halves[0].of(w.loads, items[:middle]), w.halves[1].of(w.loads, items[middle:])

@@ -11,7 +11,8 @@ import (
 type filling struct{ *draft.Draft }
 
 // fill gives replicas that have less than half of an even share what the fullest others can spare, where the number of
-// replicas is not for the load to say: somebody added one, and it would stand idle for as long as no other is above high.
+// replicas is not for the load to say: somebody added one, and it would stand idle for as long as no other is above
+// high.
 func (s filling) fill() {
 	if s.Setting.Bounds.Fixed == 0 && s.N > s.Setting.Least {
 		return
@@ -48,8 +49,8 @@ func (s filling) neediest(even plan.Load) int {
 	return best
 }
 
-// spare is the heaviest item of the fullest replica that can do without: with it the one is at or below an even share, and
-// without it the other has half of one.
+// spare is the heaviest item of the fullest replica that can do without: with it the one is at or below an even share,
+// and without it the other has half of one.
 func (s filling) spare(to int, even plan.Load) int {
 	donors := make([]int, 0, s.N)
 	for d := range s.N {

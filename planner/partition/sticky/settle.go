@@ -170,8 +170,8 @@ func (s settling) seatAll(homeless []int32) {
 	}
 }
 
-// tightest is a replica for an item that no other takes within the rules: the cap gives way before the memory does, which then
-// is exceeded by as little as can be.
+// tightest is a replica for an item that no other takes within the rules: the cap gives way before the memory does,
+// which then is exceeded by as little as can be.
 func (s settling) tightest(i int) int {
 	if to := s.uncapped(i, s.Full.Memory); to != plan.NoReplica {
 		return to
@@ -188,5 +188,6 @@ func (s settling) tightest(i int) int {
 
 // heavier orders the heaviest first, then by ID.
 func (s settling) heavier(a, b int32) int {
-	return cmp.Or(cmp.Compare(s.Setting.Loads[b], s.Setting.Loads[a]), cmp.Compare(s.Setting.Items[a].ID, s.Setting.Items[b].ID))
+	return cmp.Or(cmp.Compare(s.Setting.Loads[b], s.Setting.Loads[a]),
+		cmp.Compare(s.Setting.Items[a].ID, s.Setting.Items[b].ID))
 }

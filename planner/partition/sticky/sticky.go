@@ -65,8 +65,8 @@ type Answer struct {
 	Steps           int // of the budget that it took
 }
 
-// Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved there,
-// up to MaxMoves a call, and Done says that all have been and the replica is gone.
+// Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved
+// there, up to MaxMoves a call, and Done says that all have been and the replica is gone.
 type Drain struct {
 	Fits    bool
 	Done    bool
@@ -74,8 +74,8 @@ type Drain struct {
 	Items   int
 }
 
-// Midway is how far a replica above high gives items up as ballast asks for it: not to high alone, since it would be above it again at
-// once, nor to low, since each percent more is moves.
+// Midway is how far a replica above high gives items up as ballast asks for it: not to high alone, since it would be
+// above it again at once, nor to low, since each percent more is moves.
 func Midway(high, low plan.Load) plan.Load { return low + (high-low)/2 }
 
 // Plan answers a partition for what the problem has in force.
@@ -133,9 +133,11 @@ func again(s *draft.Draft, d Drain) {
 }
 
 func answer(s *draft.Draft, d Drain) Answer {
-	a := Answer{Partition: s.Setting.Build(s.Setting.Items, slices.Clone(s.Of), s.N), Drain: d, Cut: s.Cut, HighMemory: s.High.Memory}
+	a := Answer{Partition: s.Setting.Build(s.Setting.Items, slices.Clone(s.Of), s.N), Drain: d, Cut: s.Cut,
+		HighMemory: s.High.Memory}
 	a.Steps = s.Options.Budget - s.Steps
-	a.High, a.Low, a.Full, a.Even = s.InUnit(s.High.Load), s.InUnit(s.Low.Load), s.InUnit(s.Full.Load), s.InUnit(s.Even())
+	a.High, a.Low, a.Full, a.Even = s.InUnit(s.High.Load), s.InUnit(s.Low.Load), s.InUnit(s.Full.Load),
+		s.InUnit(s.Even())
 	a.DrainTo = s.InUnit(s.DrainTo.Load)
 	for i, to := range s.Of {
 		it := &s.Setting.Items[i]
@@ -144,7 +146,8 @@ func answer(s *draft.Draft, d Drain) Answer {
 		}
 		if from := s.Setting.Stands(i); from != to {
 			why := s.Why[int32(i)]
-			a.Moves = append(a.Moves, Move{Item: i, ID: it.ID, From: from, To: to, Load: it.Load, Why: why.Why, Sake: why.Sake})
+			a.Moves = append(a.Moves, Move{Item: i, ID: it.ID, From: from, To: to, Load: it.Load, Why: why.Why,
+				Sake: why.Sake})
 		}
 	}
 	slices.SortFunc(a.Moves, func(x, y Move) int { return cmp.Compare(x.ID, y.ID) })

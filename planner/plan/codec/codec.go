@@ -78,9 +78,12 @@ func Room(p plan.Plan) int {
 func RowBytes(name string) int { return len(name) + bareRow }
 
 func writeHead(b *strings.Builder, p plan.Plan) {
-	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", plan.APIVersion, plan.Kind, p.Revision, Scalar(string(p.Mode)))
-	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", Scalar(p.Target.Kind), Scalar(p.Target.Namespace), Scalar(p.Target.Name), Scalar(p.Target.Container))
-	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", Scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
+	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", plan.APIVersion, plan.Kind, p.Revision,
+		Scalar(string(p.Mode)))
+	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", Scalar(p.Target.Kind),
+		Scalar(p.Target.Namespace), Scalar(p.Target.Name), Scalar(p.Target.Container))
+	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", Scalar(p.PlannerUser),
+		p.Replicas, p.ControllerReplicas, p.MaxReplicas)
 	if p.NextControllerReplicas > 0 {
 		fmt.Fprintf(b, "nextControllerReplicas: %d\n", p.NextControllerReplicas)
 	}
@@ -189,8 +192,10 @@ func writeRollout(b *strings.Builder, r *plan.Rollout) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "rollout:\n  mode: %s\n  stage: %s\n  since: %q\n", Scalar(r.Mode), Scalar(string(r.Stage)), r.Since.UTC().Format(time.RFC3339Nano))
-	fmt.Fprintf(b, "  from: {replicas: %d, controllerReplicas: %d}\n  replicas: %d\n  controllerReplicas: %d\n", r.From.Replicas, r.From.ControllerReplicas, r.Replicas, r.ControllerReplicas)
+	fmt.Fprintf(b, "rollout:\n  mode: %s\n  stage: %s\n  since: %q\n", Scalar(r.Mode), Scalar(string(r.Stage)),
+		r.Since.UTC().Format(time.RFC3339Nano))
+	fmt.Fprintf(b, "  from: {replicas: %d, controllerReplicas: %d}\n  replicas: %d\n  controllerReplicas: %d\n",
+		r.From.Replicas, r.From.ControllerReplicas, r.Replicas, r.ControllerReplicas)
 	if r.Wave > 0 {
 		fmt.Fprintf(b, "  wave: %d\n", r.Wave)
 	}
@@ -216,7 +221,8 @@ func flow[V any](m map[string]V, value func(V) string) string {
 func scalarValue(v string) string { return quote(v) }
 
 // yamlWords are the plain words that some YAML reader takes for a boolean or null.
-var yamlWords = map[string]bool{"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
+var yamlWords = map[string]bool{"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true,
+	"off": true, "y": true, "n": true}
 
 // Scalar writes a string so that every YAML reader sees a string: plain where it starts with a letter and holds only
 // what names hold, quoted otherwise ("1e5", "null", "0x1f" are valid Secret names).
@@ -264,7 +270,8 @@ var errAlias = errors.New("it has an anchor, an alias or one of their characters
 
 func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, validate func(plan.Plan) error) (plan.Plan, error) {
 	if len(text) > MaxBytes {
-		return plan.Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text), MaxBytes)
+		return plan.Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text),
+			MaxBytes)
 	}
 	rest, rows, cut := cutRows(text)
 	if !cut {
@@ -288,7 +295,8 @@ func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, val
 	}
 	flows.into(w.Rollout)
 	if w.APIVersion != plan.APIVersion || w.Kind != plan.Kind {
-		return plan.Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, plan.APIVersion, plan.Kind)
+		return plan.Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind,
+			plan.APIVersion, plan.Kind)
 	}
 	p, err := w.Plan()
 	if err == nil {

@@ -24,7 +24,8 @@ type Cordon struct {
 func ParseCordons(text string) ([]Cordon, error) {
 	switch {
 	case len(text) > plan.MaxNoteBytes:
-		return nil, fmt.Errorf("reading the cordon: it has %d KiB, and at most %d are read: cordon fewer replicas", len(text)>>10, plan.MaxNoteBytes>>10)
+		return nil, fmt.Errorf("reading the cordon: it has %d KiB, and at most %d are read: cordon fewer replicas",
+			len(text)>>10, plan.MaxNoteBytes>>10)
 	case strings.TrimSpace(text) == "":
 		return nil, nil
 	}

@@ -29,7 +29,8 @@ func AsWritten(pins string, problem PinProblem) string {
 // mistake is a pin that cannot be, wherever its line stands.
 type mistake struct{ name, message, line string }
 
-// FirstNew is the first problem of pins that those of before did not have, wherever its line stood; below 0 where there is none.
+// FirstNew is the first problem of pins that those of before did not have, wherever its line stood; below 0 where there
+// is none.
 func FirstNew(before string, stood []PinProblem, after string, problems []PinProblem) int {
 	old, lines := mistakes(before, stood), linesOf(after)
 	return slices.IndexFunc(problems, func(p PinProblem) bool { return !old[mistake{p.Name, p.Message, line(lines, p.Line)}] })

@@ -22,7 +22,8 @@ func moreDocuments(text string, root *yamlnode.Node) *PinProblem {
 			return nil
 		}
 		if err != nil {
-			return &PinProblem{Line: strings.Count(strings.TrimRight(yamlLines(text), "\n "), "\n") + 1, Message: behindDocument}
+			return &PinProblem{Line: strings.Count(strings.TrimRight(yamlLines(text), "\n "), "\n") + 1,
+				Message: behindDocument}
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package people is what people write in the plan ConfigMap and in its annotations: pins, cordons, numbers. It reads them
-// within bounds, says what is wrong and how to mend it, and adds pins to what stands.
+// Package people is what people write in the plan ConfigMap and in its annotations: pins, cordons, numbers. It reads
+// them within bounds, says what is wrong and how to mend it, and adds pins to what stands.
 package people
 
 import (
@@ -49,7 +49,8 @@ func ParsePins(text string, maxReplicas int) (plan.Pins, []PinProblem) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if _, twice := pins[key.Value]; twice {
-			problems = append(problems, PinProblem{key.Line, printable.Short(key.Value), "is pinned twice: delete one of the lines"})
+			problems = append(problems, PinProblem{key.Line, printable.Short(key.Value),
+				"is pinned twice: delete one of the lines"})
 			continue
 		}
 		replica, message := pinValue(key, value, maxReplicas)
@@ -65,7 +66,8 @@ func ParsePins(text string, maxReplicas int) (plan.Pins, []PinProblem) {
 // pinsNode is the mapping under data.pins; nil when there is none.
 func pinsNode(text string) (*yamlnode.Node, *PinProblem) {
 	if len(text) > MaxPinsBytes {
-		return nil, &PinProblem{Line: 1, Message: fmt.Sprintf("has %d KiB, and at most %d are read: pin fewer clusters", (len(text)+1023)>>10, MaxPinsBytes>>10)}
+		return nil, &PinProblem{Line: 1, Message: fmt.Sprintf("has %d KiB, and at most %d are read: pin fewer clusters",
+			(len(text)+1023)>>10, MaxPinsBytes>>10)}
 	}
 	if codec.ManyDirectives(text) {
 		return nil, &PinProblem{Line: 1, Message: "has many directives (lines that begin with %): write one `cluster-secret: replica` a line"}
@@ -110,7 +112,8 @@ func BadPin(replica, maxReplicas int) string {
 	case replica < 0:
 		return fmt.Sprintf("replica %d is below 0: a negative shard leaves the cluster without an owner", replica)
 	case maxReplicas > 0 && replica >= maxReplicas:
-		return fmt.Sprintf("replica %d is not below maxReplicas %d: choose 0 to %d, or raise maxReplicas", replica, maxReplicas, maxReplicas-1)
+		return fmt.Sprintf("replica %d is not below maxReplicas %d: choose 0 to %d, or raise maxReplicas", replica,
+			maxReplicas, maxReplicas-1)
 	case replica >= plan.ReplicaLimit:
 		return fmt.Sprintf("replica %d is not below %d", replica, plan.ReplicaLimit)
 	}

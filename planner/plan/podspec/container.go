@@ -28,7 +28,8 @@ func FindController(containers []ContainerSigns, named string) int {
 	}
 	for _, fits := range []func(ContainerSigns) bool{
 		func(c ContainerSigns) bool { return named != "" && c.Name == named },
-		ContainerSigns.runsController, ContainerSigns.hasEnv, ContainerSigns.namesController, ContainerSigns.calledController,
+		ContainerSigns.runsController, ContainerSigns.hasEnv, ContainerSigns.namesController,
+		ContainerSigns.calledController,
 	} {
 		left := slices.DeleteFunc(slices.Clone(candidates), func(i int) bool { return !fits(containers[i]) })
 		if len(left) > 0 {
@@ -76,6 +77,7 @@ func isController(word string) bool { return path.Base(word) == ControllerComman
 // isLauncher knows what images and people put before a binary: a shell, a script, an init for containers.
 func isLauncher(word string) bool {
 	base := path.Base(word)
-	return strings.HasSuffix(base, ".sh") || slices.Contains([]string{"sh", "bash", "ash", "dash", "busybox", "env", "exec", "nice",
+	return strings.HasSuffix(base, ".sh") || slices.Contains([]string{"sh", "bash", "ash", "dash", "busybox", "env",
+		"exec", "nice",
 		"timeout", "tini", "tini-static", "dumb-init", "catatonit", "su-exec", "gosu"}, base)
 }

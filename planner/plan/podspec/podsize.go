@@ -73,7 +73,8 @@ func (p Size) Misfit(size plan.Resources) string {
 	for _, name := range deciding {
 		limit, limited := limits[name]
 		if request := requests[name]; limited && request.Cmp(limit) > 0 {
-			return fmt.Sprintf("its request of %s would be above its limit: let the size name limits.%s, too", name, name)
+			return fmt.Sprintf("its request of %s would be above its limit: let the size name limits.%s, too", name,
+				name)
 		}
 	}
 	was, is := class(p.containers(p.Controller)), class(p.containers(sized))

@@ -12,8 +12,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// AnnotationPutBack is where a probe of the plan's webhook asks whose writes it put back or refused, and has the answer. Like the probe
-// itself it is never stored.
+// AnnotationPutBack is where a probe of the plan's webhook asks whose writes it put back or refused, and has the
+// answer. Like the probe itself it is never stored.
 const AnnotationPutBack = plan.Group + "/probe-putback"
 
 // PutBackAsked is the question.
@@ -22,7 +22,8 @@ const PutBackAsked = "asked"
 const (
 	// MostUsers is how many users one answer names; the others are counted together.
 	MostUsers = 20
-	// maxPutBack bounds an answer: twenty names of MaxUser bytes, each of which JSON may write as six (as it does <), and the rest.
+	// maxPutBack bounds an answer: twenty names of MaxUser bytes, each of which JSON may write as six (as it does <),
+	// and the rest.
 	maxPutBack = MostUsers*(6*MaxUser+maxBesideUser) + 1<<10
 	// maxBesideUser is what JSON has of a user beside the name: two counts, a time and the fields' names.
 	maxBesideUser = 256
@@ -38,8 +39,8 @@ type UserWrites struct {
 	Last    time.Time `json:"last"`
 }
 
-// PutBack is what one webhook's pod knows of whose writes it put back or refused since it began. Those that were least lately written by
-// have no entry of their own once there are too many: Others counts their writes.
+// PutBack is what one webhook's pod knows of whose writes it put back or refused since it began. Those that were least
+// lately written by have no entry of their own once there are too many: Others counts their writes.
 type PutBack struct {
 	Webhook string       `json:"webhook"` // tells it from the other pods
 	Since   time.Time    `json:"since"`

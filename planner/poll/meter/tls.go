@@ -12,7 +12,8 @@ import (
 )
 
 // rotating has each handshake read the files of a client certificate anew where no CA is configured: prometheus/common
-// refuses every request once such a file changes, for it looks for a CA then. It answers the options that take its place.
+// refuses every request once such a file changes, for it looks for a CA then. It answers the options that take its
+// place.
 func rotating(c *config.HTTPClientConfig) []config.HTTPClientOption {
 	given := c.TLSConfig
 	if !hasCA(given) {

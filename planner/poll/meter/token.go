@@ -28,8 +28,8 @@ const (
 )
 
 // bearer adds an OAuth 2 access token to each request. prometheus/common's own asks for one under no deadline, while
-// every other request waits for it. Here a request waits for a token no longer than it may last itself, and each question
-// for one ends by its own time.
+// every other request waits for it. Here a request waits for a token no longer than it may last itself, and each
+// question for one ends by its own time.
 type bearer struct {
 	next   http.RoundTripper
 	tokens *tokens
@@ -120,7 +120,8 @@ func (t *tokens) transport() (http.RoundTripper, error) {
 	to := func(c *tls.Config) (http.RoundTripper, error) {
 		return answers{came: &t.answered, next: &http.Transport{
 			TLSClientConfig: c, Proxy: o.Proxy(), ProxyConnectHeader: o.GetProxyConnectHeader(), MaxIdleConnsPerHost: 1,
-			IdleConnTimeout: 10 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+			IdleConnTimeout: 10 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+			ExpectContinueTimeout:  time.Second,
 			MaxResponseHeaderBytes: maxHead,
 		}}, nil
 	}
@@ -184,7 +185,8 @@ func (t *tokens) flowWith(credential string) flow {
 	}
 	if o.GrantType != jwtBearer {
 		return &clientcredentials.Config{
-			ClientID: o.ClientID, ClientSecret: credential, Scopes: o.Scopes, TokenURL: o.TokenURL, EndpointParams: params,
+			ClientID: o.ClientID, ClientSecret: credential, Scopes: o.Scopes, TokenURL: o.TokenURL,
+			EndpointParams: params,
 		}
 	}
 	algorithm := jwt.SigningMethodRS256
@@ -201,7 +203,8 @@ func (t *tokens) flowWith(credential string) flow {
 }
 
 // answers reads what the token endpoint answers. Who may write its URL may name any server that the planner reaches, so
-// that of an answer which is no token only its status and a registered error code are told, and no redirect is followed.
+// that of an answer which is no token only its status and a registered error code are told, and no redirect is
+// followed.
 type answers struct {
 	next *http.Transport
 	came *bool
@@ -227,7 +230,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	case status/100 != 2:
 		return nil, fmt.Errorf("it answers with status %d%s", status, errorCode(text))
 	case len(text) > maxTokenBytes:
-		return nil, fmt.Errorf("its answer has more than %d KiB, which no token has: look at what answers there", maxTokenBytes>>10)
+		return nil, fmt.Errorf("its answer has more than %d KiB, which no token has: look at what answers there",
+			maxTokenBytes>>10)
 	}
 	response.Body = answered{bytes.NewReader(text)}
 	return response, nil
@@ -254,7 +258,8 @@ func errorCode(text []byte) string {
 }
 
 func errorCodes() []string {
-	return []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope",
+	return []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
+		"unsupported_grant_type", "invalid_scope",
 		"invalid_target", "access_denied", "server_error", "temporarily_unavailable"}
 }
 

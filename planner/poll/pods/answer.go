@@ -36,7 +36,8 @@ func (w *Window) Fetched(now time.Time) []poll.Fetched {
 		s := w.servers[url]
 		for i := range answers {
 			if value, ok := s.value(i, at, &values); ok {
-				answers[i].Samples = append(answers[i].Samples, poll.Sample{Key: url, Value: value, At: atOf(s.seen[i])})
+				answers[i].Samples = append(answers[i].Samples,
+					poll.Sample{Key: url, Value: value, At: atOf(s.seen[i])})
 			}
 		}
 	}
@@ -138,8 +139,9 @@ func (w *Window) Empty(now time.Time) bool {
 	return true
 }
 
-// Seed fills an empty window with last good values, as if each had been the rate all along: whoever begins to look, where a
-// Prometheus or another leader did before and left nothing else, neither forgets the loads nor takes its first minutes for them.
+// Seed fills an empty window with last good values, as if each had been the rate all along: whoever begins to look,
+// where a Prometheus or another leader did before and left nothing else, neither forgets the loads nor takes its first
+// minutes for them.
 func (w *Window) Seed(last measure.LastGood, fleet discover.Fleet, now time.Time) {
 	w.know(Servers(fleet))
 	urls := map[string]string{}

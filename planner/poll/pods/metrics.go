@@ -36,7 +36,8 @@ func Metrics() []poll.Metric {
 	}
 	list := make([]poll.Metric, metrics)
 	for i, m := range poll.DefaultMetrics() {
-		list[i] = poll.Metric{ID: m.ID, Query: texts[i], NoData: m.NoData, Match: poll.Match{Label: "server", To: poll.ToServer}}
+		list[i] = poll.Metric{ID: m.ID, Query: texts[i], NoData: m.NoData,
+			Match: poll.Match{Label: "server", To: poll.ToServer}}
 	}
 	return list
 }

@@ -58,10 +58,11 @@ func rateOf(level uint64) float64 {
 }
 
 // MarshalBinary packs what another leader needs to answer as this one would: of each server's rates those to which an
-// answer may come yet, and of the others that they were. A rate counts for none once five later ones are as large. Of 5,000 clusters it
-// takes 61 KiB where loads are steady, and 197 KiB where each rate is another by a fifth; of 10,000, 122 and 395 KiB. The same window
-// gives the same bytes. The numbers are varints and not JSON as in the history's other parts, since a part is to take at most 200 KiB
-// of 5,000 clusters: as JSON the same numbers take 218 KiB packed, and of 10,000 clusters 437.
+// answer may come yet, and of the others that they were. A rate counts for none once five later ones are as large. Of
+// 5,000 clusters it takes 61 KiB where loads are steady, and 197 KiB where each rate is another by a fifth; of 10,000,
+// 122 and 395 KiB. The same window gives the same bytes. The numbers are varints and not JSON as in the history's other
+// parts, since a part is to take at most 200 KiB of 5,000 clusters: as JSON the same numbers take 218 KiB packed, and
+// of 10,000 clusters 437.
 func (w *Window) MarshalBinary() ([]byte, error) {
 	all := maps.Clone(w.saved)
 	if all == nil {

@@ -15,8 +15,8 @@ const (
 	// mostKept bounds the samples of one counter: those of ten minutes, and of a look before and behind them.
 	mostKept = int(rateOver/apart) + 3
 	// mostSeries bounds the pairs of process and server. Where every pod has every cluster, as with
-	// ARGOCD_CONTROLLER_REPLICAS=1, 16 pods have 80,000 of 5,000 clusters, and twice as many while they restart: 60 MiB.
-	// Beyond it no pair is added.
+	// ARGOCD_CONTROLLER_REPLICAS=1, 16 pods have 80,000 of 5,000 clusters, and twice as many while they restart: 60
+	// MiB. Beyond it no pair is added.
 	mostSeries = 160_000
 	// mostServers bounds those that are kept, twice the largest fleet; each takes 0.9 KiB.
 	mostServers = 40_000
@@ -75,7 +75,8 @@ func raise(ring []slot, at int64, value float64) {
 }
 
 // Take adds a scrape of the pods of a fleet that has these server URLs. What it says of other servers is named and not
-// kept. A clock that went back, or was ahead where the last leader ran, forgets what is after it, and the counters before it.
+// kept. A clock that went back, or was ahead where the last leader ran, forgets what is after it, and the counters
+// before it.
 func (w *Window) Take(reports []scrape.PodReport, fleet []string, now time.Time) {
 	w.know(fleet)
 	at := now.UnixMilli()
@@ -117,7 +118,8 @@ func (w *Window) passOver(r scrape.PodReport) {
 	}
 }
 
-// know takes over the servers of the fleet. What others did stays for a while: Secrets that are gone by mistake come back.
+// know takes over the servers of the fleet. What others did stays for a while: Secrets that are gone by mistake come
+// back.
 func (w *Window) know(fleet []string) {
 	w.fleet = slices.Compact(slices.Sorted(slices.Values(fleet)))
 	if w.servers == nil {

@@ -13,7 +13,8 @@ type place struct {
 	escaped bool // a backslash stands before it
 }
 
-// after is the place behind a text that begins here. left says that the text ends the string or comment that it begins in.
+// after is the place behind a text that begins here. left says that the text ends the string or comment that it begins
+// in.
 func (p place) after(text string) (end place, left bool) {
 	for i := range len(text) {
 		c, was := text[i], p.in
@@ -43,7 +44,8 @@ const keeps = "_keepsItsPlace"
 var errLeaves = errors.New("what it gives for this cluster would end the PromQL string that it stands in, or leave one open: " +
 	"look at the cluster's name and server, and at the functions that cut them")
 
-// keepsItsPlace gives a value as it is, if the query goes on behind it in the string, or outside of any, where it began.
+// keepsItsPlace gives a value as it is, if the query goes on behind it in the string, or outside of any, where it
+// began.
 func (t *Template) keepsItsPlace(value any) (any, error) {
 	began := t.out.at
 	if end, left := began.after(fmt.Sprint(value)); end != (place{in: began.in}) || left && began.in != 0 {
@@ -62,7 +64,8 @@ func watch(list *parse.ListNode) {
 		case *parse.ActionNode:
 			if len(n.Pipe.Decl) == 0 { // a variable's gives nothing
 				n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{
-					NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{parse.NewIdentifier(keeps).SetPos(n.Pos)},
+					NodeType: parse.NodeCommand, Pos: n.Pos,
+					Args: []parse.Node{parse.NewIdentifier(keeps).SetPos(n.Pos)},
 				})
 			}
 		case *parse.IfNode:

@@ -18,8 +18,8 @@ const (
 
 var errTooManySteps = errors.New("its regular expressions take too many steps: shorten them, or use replace")
 
-// compile makes a regular expression of at most maxPattern bytes for a number of searches in a text, and gives the steps
-// of one.
+// compile makes a regular expression of at most maxPattern bytes for a number of searches in a text, and gives the
+// steps of one.
 func (a *account) compile(pattern, text string, searches int) (re *regexp.Regexp, once int, err error) {
 	if len(pattern) > maxPattern {
 		return nil, 0, fmt.Errorf("a regular expression has more than %d bytes: shorten it", maxPattern)

@@ -112,7 +112,8 @@ type FleetVars struct {
 	OfTargets string // what keeps of the vector before it what is of these pods
 }
 
-// RenderFleet fills a query for the whole fleet; its keys are pod, pods, targets and ofTargets, which go in as they are.
+// RenderFleet fills a query for the whole fleet; its keys are pod, pods, targets and ofTargets, which go in as they
+// are.
 func RenderFleet(query string, vars FleetVars) (string, error) {
 	return NewBudget().RenderFleet(query, vars)
 }
@@ -123,7 +124,8 @@ func (b *Budget) RenderFleet(query string, vars FleetVars) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rendered, err := b.execute(t, map[string]string{"pod": vars.Pod, "pods": vars.Pods, "targets": vars.Targets, "ofTargets": vars.OfTargets})
+	rendered, err := b.execute(t, map[string]string{"pod": vars.Pod, "pods": vars.Pods, "targets": vars.Targets,
+		"ofTargets": vars.OfTargets})
 	if err != nil {
 		return "", fmt.Errorf("rendering a query for the fleet: %w", err)
 	}

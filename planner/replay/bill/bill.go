@@ -1,5 +1,5 @@
-// Package bill counts what sizes cost over a replayed time: pods resized and restarted, memory and cores reserved, beside the
-// same size for all, and beside what CPVPS and HVPA would have made of the same rules.
+// Package bill counts what sizes cost over a replayed time: pods resized and restarted, memory and cores reserved,
+// beside the same size for all, and beside what CPVPS and HVPA would have made of the same rules.
 package bill
 
 import (
@@ -79,7 +79,8 @@ type Tally struct {
 	blocked  map[string]int
 }
 
-// Count takes in a cycle: what sizes are about to hold, of so many replicas and for so long. Without sizes it counts nothing.
+// Count takes in a cycle: what sizes are about to hold, of so many replicas and for so long. Without sizes it counts
+// nothing.
 func (t *Tally) Count(now time.Time, s *resize.Sizing, next plan.Plan, replicas int, lasts time.Duration) {
 	if s == nil || replicas == 0 {
 		return
@@ -114,8 +115,8 @@ func (t *Tally) Count(now time.Time, s *resize.Sizing, next plan.Plan, replicas 
 	t.wait(s.Blocked)
 }
 
-// cpvpsTakes is its loop: whatever the rules say is in the template at once, and every pod restarts for it. A resource of which an input
-// is not known stays as it is there.
+// cpvpsTakes is its loop: whatever the rules say is in the template at once, and every pod restarts for it. A resource
+// of which an input is not known stays as it is there.
 func (t *Tally) cpvpsTakes(wanted request, replicas int, hours float64) {
 	next := request{}
 	maps.Copy(next, t.one)
@@ -248,8 +249,8 @@ func differing(was, now []request) (n int) {
 	return n
 }
 
-// wanted is what the rules of requests compute, and the one size that fits the largest replica as their own delays leave it. A
-// resource of which an input is not known is in neither.
+// wanted is what the rules of requests compute, and the one size that fits the largest replica as their own delays
+// leave it. A resource of which an input is not known is in neither.
 func wanted(s *resize.Sizing) (raw demand, delayed request) {
 	type sums struct{ computed, value request }
 	of, fullest := map[int]sums{}, request{}

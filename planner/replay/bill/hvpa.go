@@ -10,8 +10,8 @@ import (
 	"ballast/planner/size/peer"
 )
 
-// hvpa is a workload under an Hvpa: a number of replicas of its own, all of one size. Its HPA and its VPA go by one load, as if each
-// replica needed what the fullest does.
+// hvpa is a workload under an Hvpa: a number of replicas of its own, all of one size. Its HPA and its VPA go by one
+// load, as if each replica needed what the fullest does.
 type hvpa struct {
 	spec     peer.HVPASpec
 	stands   request // nil before it is deployed
@@ -19,14 +19,16 @@ type hvpa struct {
 	last     time.Time
 }
 
-// spec is one that we chose, of a workload that is to restart seldom, deployed with so many replicas: growth after 2 minutes,
-// shrinking after 15, of at least half a core or 80 %, and 1G or 80 % of memory. The weights are those of the first example in HVPA's
-// README, the last of them without an end: 0 up to two replicas, 60 from three to seven, 0 from eight on.
+// spec is one that we chose, of a workload that is to restart seldom, deployed with so many replicas: growth after 2
+// minutes, shrinking after 15, of at least half a core or 80 %, and 1G or 80 % of memory. The weights are those of the
+// first example in HVPA's README, the last of them without an end: 0 up to two replicas, 60 from three to seven, 0 from
+// eight on.
 func spec(replicas int) peer.HVPASpec {
 	var s peer.HVPASpec
 	s.Hpa.Deploy = true
 	s.Hpa.Template.Spec.MaxReplicas = 10 * replicas
-	s.Intervals = peer.WeightIntervals{{VpaWeight: 0, Last: 2}, {VpaWeight: 60, Start: 3, Last: 7}, {VpaWeight: 0, Start: 8}}
+	s.Intervals = peer.WeightIntervals{{VpaWeight: 0, Last: 2}, {VpaWeight: 60, Start: 3, Last: 7},
+		{VpaWeight: 0, Start: 8}}
 	cpu, memory, percent := peer.Amount("500m"), peer.Amount("1G"), 80
 	for _, one := range []struct {
 		to    *peer.ScaleType
@@ -79,7 +81,8 @@ func (h *hvpa) takes(now time.Time, d demand) (restarts int) {
 	}
 	desired = min(desired, most)
 	weight := h.spec.Weight(was, desired)
-	made, err := h.spec.Requests("", size.Resources{Requests: quantities(h.stands)}, quantities(target), weight, limited, moment)
+	made, err := h.spec.Requests("", size.Resources{Requests: quantities(h.stands)}, quantities(target), weight,
+		limited, moment)
 	if err != nil {
 		return 0
 	}
@@ -100,7 +103,8 @@ func (h *hvpa) takes(now time.Time, d demand) (restarts int) {
 	return min(was, h.replicas)
 }
 
-// desired is how many replicas the HPA wants, that none needs more than it requests: what is within a tenth of that changes nothing.
+// desired is how many replicas the HPA wants, that none needs more than it requests: what is within a tenth of that
+// changes nothing.
 func (h *hvpa) desired(target request) int {
 	most, known := int64(1), false
 	for name, needs := range target {

@@ -1,5 +1,6 @@
-// Package instant is an Argo CD that does at once what it is told: steps are done as soon as they are asked for, and each
-// replica has what the Secrets give it. The replay runs on it, and tests that ask what is decided, not how it comes about.
+// Package instant is an Argo CD that does at once what it is told: steps are done as soon as they are asked for, and
+// each replica has what the Secrets give it. The replay runs on it, and tests that ask what is decided, not how it
+// comes about.
 package instant
 
 import (
@@ -39,7 +40,8 @@ func byName(secrets []discover.Secret) map[string]int {
 
 func patch(w *discover.Workload, s diff.PatchWorkload) {
 	if s.Replicas != nil {
-		w.Replicas, w.ReadyReplicas, w.UpdatedReplicas, w.CurrentReplicas = *s.Replicas, *s.Replicas, *s.Replicas, *s.Replicas
+		w.Replicas, w.ReadyReplicas, w.UpdatedReplicas, w.CurrentReplicas = *s.Replicas, *s.Replicas, *s.Replicas,
+			*s.Replicas
 	}
 	if s.ControllerReplicas != nil {
 		env := strconv.Itoa(*s.ControllerReplicas)
@@ -61,19 +63,21 @@ func patch(w *discover.Workload, s diff.PatchWorkload) {
 func Pods(w discover.Workload) []observed.Pod {
 	pods := make([]observed.Pod, w.Replicas)
 	for r := range pods {
-		pods[r] = observed.Pod{Replica: r, Name: w.Name + "-" + strconv.Itoa(r), Ready: true, Claimed: true, Answered: true}
+		pods[r] = observed.Pod{Replica: r, Name: w.Name + "-" + strconv.Itoa(r), Ready: true, Claimed: true,
+			Answered: true}
 	}
 	return pods
 }
 
-// Report is what those pods say: owners has the replica of each cluster of the fleet, by its index. Every cluster has an
-// Application.
+// Report is what those pods say: owners has the replica of each cluster of the fleet, by its index. Every cluster has
+// an Application.
 func Report(pods []observed.Pod, fleet discover.Fleet, owners []int, now time.Time) ownership.Observation {
 	o := ownership.Observation{Pods: make([]ownership.PodObservation, len(pods)), Asked: true,
 		Clusters: make(map[string]ownership.ClusterObservation, len(fleet.Clusters))}
 	has := make([][]int, len(pods))
 	for r, p := range pods {
-		o.Pods[r] = ownership.PodObservation{Name: p.Name, Replica: p.Replica, Ready: true, Running: true, Answered: true, SampledAt: now}
+		o.Pods[r] = ownership.PodObservation{Name: p.Name, Replica: p.Replica, Ready: true, Running: true,
+			Answered: true, SampledAt: now}
 		has[r] = []int{r}
 	}
 	for i, c := range fleet.Clusters {

@@ -13,15 +13,16 @@ import (
 // maxText bounds what people named, in characters.
 const maxText = 500
 
-// Page is a page that stands alone, by the page's own renderer: the figures, the picture, and what they mean. It loads nothing and
-// runs nothing.
+// Page is a page that stands alone, by the page's own renderer: the figures, the picture, and what they mean. It loads
+// nothing and runs nothing.
 func Page(title string, reports []replay.Report, notes []string) ([]byte, error) {
 	return view.Alone(View(title, reports, notes))
 }
 
 // View is that page's content.
 func View(title string, reports []replay.Report, notes []string) view.View {
-	v := view.View{Report: true, Title: printable.Text(title, maxText), Mode: "replay", Tables: []view.Table{figures(reports)}}
+	v := view.View{Report: true, Title: printable.Text(title, maxText), Mode: "replay",
+		Tables: []view.Table{figures(reports)}}
 	if replay.Sized(reports) {
 		v.Tables = append(v.Tables, sizes(reports))
 	}
@@ -79,5 +80,6 @@ func Title(what string, reports []replay.Report) string {
 		return what
 	}
 	r := reports[0]
-	return fmt.Sprintf("%s: %d clusters, %s to %s", what, r.Clusters, r.From.UTC().Format(time.DateOnly), r.To.UTC().Format(time.DateOnly))
+	return fmt.Sprintf("%s: %d clusters, %s to %s", what, r.Clusters, r.From.UTC().Format(time.DateOnly),
+		r.To.UTC().Format(time.DateOnly))
 }

@@ -56,7 +56,8 @@ type chart struct {
 func charts(reports []replay.Report) []chart {
 	whole := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	all := []chart{
-		{title: "what the fullest replica carries over what it would in an ideal plan, the most in each stretch", floor: 1, line: replay.TooFull,
+		{title: "what the fullest replica carries over what it would in an ideal plan, the most in each stretch",
+			floor: 1, line: replay.TooFull,
 			of: func(p replay.Point) (float64, bool) { return p.MaxOverIdeal, p.MaxOverIdeal > 0 }, format: whole},
 		{title: "clusters that moved so far", steps: true, format: whole,
 			of: func(p replay.Point) (float64, bool) { return float64(p.Moves), true }},
@@ -112,7 +113,8 @@ func SVG(title string, reports []replay.Report) []byte {
 func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
 
 func (d *drawing) text(x, y float64, anchor, weight, s string) {
-	d.printf(`<text x="%.1f" y="%.1f" text-anchor="%s" font-weight="%s">%s</text>`, x, y, anchor, weight, html.EscapeString(s))
+	d.printf(`<text x="%.1f" y="%.1f" text-anchor="%s" font-weight="%s">%s</text>`, x, y, anchor, weight,
+		html.EscapeString(s))
 }
 
 // entry is where the legend has a report's name.
@@ -174,7 +176,8 @@ func (d *drawing) chart(c chart, top int) {
 		d.text(left-6, y(v)+4, "end", "normal", c.format(v))
 	}
 	if c.line > c.floor && c.line < ceiling {
-		d.printf(`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#888888" stroke-dasharray="4,4"/>`, left, y(c.line), width-right, y(c.line))
+		d.printf(`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#888888" stroke-dasharray="4,4"/>`, left, y(c.line),
+			width-right, y(c.line))
 	}
 	for i, r := range d.reports {
 		d.line(c, r, y, style(i))
@@ -202,7 +205,8 @@ func (d *drawing) line(c chart, r replay.Report, y func(float64) float64, style 
 		fmt.Fprintf(&path, "H%.1f", d.x(d.to))
 	}
 	if path.Len() > 0 {
-		d.printf(`<path d="%s" fill="none" stroke-width="1.5" %s><title>%s</title></path>`, path.Bytes(), style, html.EscapeString(r.Name))
+		d.printf(`<path d="%s" fill="none" stroke-width="1.5" %s><title>%s</title></path>`, path.Bytes(), style,
+			html.EscapeString(r.Name))
 	}
 }
 

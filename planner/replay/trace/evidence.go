@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Evidence is how much a trace says: the steps that were read, the values in them, and for how long between them it says nothing.
+// Evidence is how much a trace says: the steps that were read, the values in them, and for how long between them it
+// says nothing.
 type Evidence struct {
 	Steps   int
 	Samples int           // values that are there

@@ -24,8 +24,8 @@ type headLine struct {
 	Replicas   int             `json:"replicas,omitempty"`
 }
 
-// stepLine is every other line. Clusters stand where they differ from those of the line before; values has a row for each
-// metric, in the header's order, with a value or null for each cluster.
+// stepLine is every other line. Clusters stand where they differ from those of the line before; values has a row for
+// each metric, in the header's order, with a value or null for each cluster.
 type stepLine struct {
 	At       time.Time     `json:"at"`
 	Clusters []clusterLine `json:"clusters,omitempty"`
@@ -201,7 +201,8 @@ func (l *Lines) Next() (Step, error) {
 }
 
 func (l *Lines) step(line stepLine) (Step, error) {
-	s := Step{At: line.At.UTC(), Roster: l.before.Roster, Clusters: l.before.Clusters, Values: make([][]float64, len(line.Values))}
+	s := Step{At: line.At.UTC(), Roster: l.before.Roster, Clusters: l.before.Clusters,
+		Values: make([][]float64, len(line.Values))}
 	if err := follows(l.before.At, s.At); err != nil {
 		return s, fmt.Errorf("at: %w", err)
 	}
@@ -219,7 +220,8 @@ func (l *Lines) step(line stepLine) (Step, error) {
 	}
 	for m, r := range line.Values {
 		if len(r) != len(s.Clusters) {
-			return s, fmt.Errorf("values[%d]: metric %q has %d values for %d clusters", m, l.head.Metrics[m], len(r), len(s.Clusters))
+			return s, fmt.Errorf("values[%d]: metric %q has %d values for %d clusters", m, l.head.Metrics[m], len(r),
+				len(s.Clusters))
 		}
 		for i, v := range r {
 			if err := checkValue(l.head.Metrics[m], s.Clusters[i].Name, v); err != nil {

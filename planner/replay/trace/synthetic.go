@@ -35,7 +35,8 @@ type Synthetic struct {
 
 // Usual is a synthetic week as it is where nobody says otherwise.
 func Usual() Synthetic {
-	return Synthetic{Seed: 1, Clusters: 60, Replicas: 3, Days: 7, Step: time.Minute, Spread: 1, Swing: 0.4, Jitter: 0.05}
+	return Synthetic{Seed: 1, Clusters: 60, Replicas: 3, Days: 7, Step: time.Minute, Spread: 1, Swing: 0.4,
+		Jitter: 0.05}
 }
 
 // begins is when every synthetic trace does.
@@ -53,7 +54,8 @@ func ParseSynthetic(text string) (Synthetic, error) {
 		field := slices.Index(Settings(), name)
 		switch {
 		case field < 0:
-			return s, fmt.Errorf("%.60q is no setting of a synthetic trace: they are %s", name, strings.Join(Settings(), ", "))
+			return s, fmt.Errorf("%.60q is no setting of a synthetic trace: they are %s", name,
+				strings.Join(Settings(), ", "))
 		case !is:
 			return s, fmt.Errorf("%s has no value: write it behind an =", name)
 		case seen[name]:
@@ -125,9 +127,12 @@ func (s Synthetic) check() error {
 		is          float64
 		least, most float64
 	}{
-		{"clusters", float64(s.Clusters), 1, 20_000}, {"replicas", float64(s.Replicas), 1, 1000}, {"days", s.Days, 0, 400},
-		{"step", s.Step.Seconds(), 1, 86400}, {"spread", s.Spread, 0, 5}, {"swing", s.Swing, 0, 1}, {"jitter", s.Jitter, 0, 1},
-		{"spikes", s.Spikes, 0, 1000}, {"joins", s.Joins, 0, 10_000}, {"leaves", s.Leaves, 0, 10_000}, {"growth", s.Growth, -1, 10},
+		{"clusters", float64(s.Clusters), 1, 20_000}, {"replicas", float64(s.Replicas), 1, 1000},
+		{"days", s.Days, 0, 400},
+		{"step", s.Step.Seconds(), 1, 86400}, {"spread", s.Spread, 0, 5}, {"swing", s.Swing, 0, 1},
+		{"jitter", s.Jitter, 0, 1},
+		{"spikes", s.Spikes, 0, 1000}, {"joins", s.Joins, 0, 10_000}, {"leaves", s.Leaves, 0, 10_000},
+		{"growth", s.Growth, -1, 10},
 	} {
 		if !(c.is >= c.least && c.is <= c.most) { // a NaN is neither
 			return fmt.Errorf("%s: %v is none from %v to %v", c.name, c.is, c.least, c.most)
@@ -163,7 +168,8 @@ func Generate(s Synthetic) (*Generator, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	g := &Generator{of: s, coin: rand.New(rand.NewPCG(s.Seed, 12)), steps: int(math.Round(float64(s.Days*86400) / s.Step.Seconds()))}
+	g := &Generator{of: s, coin: rand.New(rand.NewPCG(s.Seed, 12)),
+		steps: int(math.Round(float64(s.Days*86400) / s.Step.Seconds()))}
 	for range s.Clusters {
 		g.join()
 	}
@@ -173,7 +179,8 @@ func Generate(s Synthetic) (*Generator, error) {
 
 func (g *Generator) join() {
 	g.now = append(g.now, Cluster{Name: fmt.Sprintf("c%04d", g.made), Replica: plan.NoReplica}.named())
-	g.loads = append(g.loads, synthetic{base: 20 * math.Exp(float64(g.of.Spread*g.coin.NormFloat64())), phase: float64(g.made%3) / 3})
+	g.loads = append(g.loads, synthetic{base: 20 * math.Exp(float64(g.of.Spread*g.coin.NormFloat64())),
+		phase: float64(g.made%3) / 3})
 	g.made++
 }
 
@@ -237,8 +244,8 @@ func (g *Generator) draw(mean float64) int {
 	return n
 }
 
-// load is a cluster's now, with four digits. Every product is rounded by itself, so that no machine fuses it with a sum:
-// the trace is the same on all.
+// load is a cluster's now, with four digits. Every product is rounded by itself, so that no machine fuses it with a
+// sum: the trace is the same on all.
 func (g *Generator) load(i int, hours float64) float64 {
 	l, s := &g.loads[i], g.of
 	day := 1 + float64(s.Swing*math.Sin(float64(2*math.Pi)*(float64(hours/24)+l.phase)))

@@ -22,9 +22,9 @@ const (
 	columnReplica = "replica"
 )
 
-// Table reads a trace in CSV: a line for each time and cluster, in the order of time. Its columns are time (RFC 3339, or
-// seconds since 1970) and cluster, maybe server, uid and replica, and every other one is a metric. A cluster is there as
-// long as it has lines, and a cell that is empty is no value. The step is the time between the first two.
+// Table reads a trace in CSV: a line for each time and cluster, in the order of time. Its columns are time (RFC 3339,
+// or seconds since 1970) and cluster, maybe server, uid and replica, and every other one is a metric. A cluster is
+// there as long as it has lines, and a cell that is empty is no value. The step is the time between the first two.
 type Table struct {
 	in      *csv.Reader
 	head    Header
@@ -121,7 +121,8 @@ func (t *Table) columnsOf(head []string) error {
 	}
 	for _, need := range []string{columnTime, columnCluster} {
 		if !slices.Contains(head, need) {
-			return fmt.Errorf("there is no column %q; the first line names the columns, as time,cluster,%s", need, LoadMetric)
+			return fmt.Errorf("there is no column %q; the first line names the columns, as time,cluster,%s", need,
+				LoadMetric)
 		}
 	}
 	return nil
@@ -201,7 +202,8 @@ func (t *Table) cell(record []string, column string) string {
 
 // line takes over what the line ahead says of one cluster.
 func (t *Table) line(s *Step, first bool) (Cluster, error) {
-	c := Cluster{Name: t.cell(t.ahead, columnCluster), Server: t.cell(t.ahead, columnServer), UID: t.cell(t.ahead, columnUID),
+	c := Cluster{Name: t.cell(t.ahead, columnCluster), Server: t.cell(t.ahead, columnServer),
+		UID:     t.cell(t.ahead, columnUID),
 		Replica: plan.NoReplica}.named()
 	if first {
 		at, err := parseTime(t.cell(t.ahead, columnTime))
@@ -216,7 +218,8 @@ func (t *Table) line(s *Step, first bool) (Cluster, error) {
 	if text := t.cell(t.ahead, columnReplica); text != "" {
 		replica, err := strconv.Atoi(text)
 		if err != nil {
-			return c, fmt.Errorf("column %q: %.40q is no whole number; leave it empty where it is not known", columnReplica, text)
+			return c, fmt.Errorf("column %q: %.40q is no whole number; leave it empty where it is not known",
+				columnReplica, text)
 		}
 		c.Replica = replica
 	}
@@ -250,7 +253,8 @@ func parseTime(text string) (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%.40q is no time: write it like 2026-11-20T09:00:00Z, or as seconds since 1970", text)
+		return time.Time{}, fmt.Errorf("%.40q is no time: write it like 2026-11-20T09:00:00Z, or as seconds since 1970",
+			text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

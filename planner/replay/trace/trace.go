@@ -1,5 +1,5 @@
-// Package trace is a recorded load: which clusters there were, and what each metric said of them, step by step. It reads
-// and writes the two formats that a trace has, and makes synthetic ones.
+// Package trace is a recorded load: which clusters there were, and what each metric said of them, step by step. It
+// reads and writes the two formats that a trace has, and makes synthetic ones.
 package trace
 
 import (
@@ -84,7 +84,8 @@ func (c Cluster) check() error {
 	case c.Name == "":
 		return fmt.Errorf("a cluster has no name: write that of its Secret")
 	case c.Replica < plan.NoReplica || c.Replica >= mostReplicas:
-		return fmt.Errorf("cluster %q: replica %d is none from 0 to %d; leave it out where it is not known", c.Name, c.Replica, mostReplicas-1)
+		return fmt.Errorf("cluster %q: replica %d is none from 0 to %d; leave it out where it is not known", c.Name,
+			c.Replica, mostReplicas-1)
 	}
 	return nil
 }
@@ -116,7 +117,8 @@ func (h Header) check() error {
 	case len(h.Metrics) > MostMetrics:
 		return fmt.Errorf("metrics: there are %d, more than %d", len(h.Metrics), MostMetrics)
 	case h.Replicas < 0 || h.Replicas > mostReplicas:
-		return fmt.Errorf("replicas: %d is none from 1 to %d; leave it out where it is not known", h.Replicas, mostReplicas)
+		return fmt.Errorf("replicas: %d is none from 1 to %d; leave it out where it is not known", h.Replicas,
+			mostReplicas)
 	}
 	for i, id := range h.Metrics {
 		if id == "" || len(id) > longestWord || slices.Contains(h.Metrics[:i], id) {
@@ -145,7 +147,8 @@ func follows(before, at time.Time) error {
 			at.Format(time.RFC3339), at.Sub(before), longestGap)
 	}
 	if !before.IsZero() && !at.After(before) {
-		return fmt.Errorf("%s comes after %s: steps stand in the order of time, each once", at.Format(time.RFC3339), before.Format(time.RFC3339))
+		return fmt.Errorf("%s comes after %s: steps stand in the order of time, each once", at.Format(time.RFC3339),
+			before.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 // arrives lists all it has at once, and memory was read some seconds ago.
 const nearLimit = 90
 
-// NearsLimit reports whether a pod is near its memory limit, as far as both are known. Who writes the template may ask for any limit, and
-// who answers for a pod tell any number: products of whole numbers would overflow.
+// NearsLimit reports whether a pod is near its memory limit, as far as both are known. Who writes the template may ask
+// for any limit, and who answers for a pod tell any number: products of whole numbers would overflow.
 func NearsLimit(p observed.Pod) bool {
 	return p.Memory > 0 && p.MemoryLimit > 0 && 100*float64(p.Memory) >= nearLimit*float64(p.MemoryLimit)
 }
@@ -45,8 +45,8 @@ func (a Answers) CannotReceive(replica int) string {
 
 // Unclaimed names the first slot of a Deployment's that no pod has claimed while one is there that will: it is ready
 // and has none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters
-// have to leave it. So have those of a slot that was unclaimed for as long as makes a replica unwell: its pod may be ready
-// and never claim it.
+// have to leave it. So have those of a slot that was unclaimed for as long as makes a replica unwell: its pod may be
+// ready and never claim it.
 func (a Answers) Unclaimed() string {
 	if a.Plan.Target.Kind != plan.Deployment || !slices.ContainsFunc(a.Seen.Pods, func(p observed.Pod) bool { return p.Ready && !p.Claimed }) {
 		return ""
@@ -65,13 +65,14 @@ func (a Answers) Unclaimed() string {
 }
 
 func nearing(p observed.Pod) string {
-	return fmt.Sprintf("replica %d uses %d MiB of its memory limit of %d MiB", p.Replica, p.Memory>>20, p.MemoryLimit>>20)
+	return fmt.Sprintf("replica %d uses %d MiB of its memory limit of %d MiB", p.Replica, p.Memory>>20,
+		p.MemoryLimit>>20)
 }
 
 // Risk says why clusters of one server wait to go from one replica to another: who should have them is not known, or
-// another cluster of the plan has a fault that this wave does not mend, and for all that is known another wave would make more of them. What nobody works for is worse
-// off where it is, and needs no more than an answer of who receives it. A person's own word waits for no fault: it may
-// be the mend.
+// another cluster of the plan has a fault that this wave does not mend, and for all that is known another wave would
+// make more of them. What nobody works for is worse off where it is, and needs no more than an answer of who receives
+// it. A person's own word waits for no fault: it may be the mend.
 func (a Answers) Risk(names []string, from, to int) string {
 	switch {
 	case a.Unserved(from):
@@ -190,7 +191,8 @@ func (a Answers) untaken() (rest string, unconnected bool) {
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name), false
 		case s.Disputed && len(owned.Owners) > 0: // whoever it is
 		case !slices.Equal(owned.Owners, []int{replica}):
-			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica), false
+			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners),
+				replica), false
 		case !slices.Contains(owned.Live, replica):
 			idle = idle || !a.Works(replica)
 			rest = cmp.Or(rest, fmt.Sprintf("replica %d has not connected cluster %q", replica, s.Name))

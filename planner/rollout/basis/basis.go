@@ -1,4 +1,5 @@
-// Package basis is what a stage of a rollout stands on: the plan, what is seen, the configuration, and plain questions of these.
+// Package basis is what a stage of a rollout stands on: the plan, what is seen, the configuration, and plain questions
+// of these.
 package basis
 
 import (
@@ -18,13 +19,14 @@ import (
 // of x0y. The others are of mode live. MaxMovesPerWave and Budget: servers that one wave may move, and that may be
 // moved now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing, Unwell those for which
 // nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
-// waves or before replicas go; empty: it goes on. Shut says why no further wave is to begin: what has left a replica by then lets that
-// replica go all the same. Two are of mode default, too. Rescue: clusters leave replicas that
+// waves or before replicas go; empty: it goes on. Shut says why no further wave is to begin: what has left a replica by
+// then lets that replica go all the same. Two are of mode default, too. Rescue: clusters leave replicas that
 // are unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for
-// it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes. Memory is what the clusters of a
-// replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it. Small are the replicas that are to
-// be larger before they receive, and why: of mode live, and not for clusters that nobody works for. KeepEnv is of mode live: the env that
-// it would set waits for somebody's change of the pod template, and one that is enough for the replicas stays.
+// it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes. Memory is what the
+// clusters of a replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it. Small
+// are the replicas that are to be larger before they receive, and why: of mode live, and not for clusters that nobody
+// works for. KeepEnv is of mode live: the env that it would set waits for somebody's change of the pod template, and
+// one that is enough for the replicas stays.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
 	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`

@@ -25,13 +25,15 @@ func (l Layout) settle(replicas int, belongs func(name string) (int, placement.C
 	for _, s := range l.Seen.Sorted() {
 		stamps[s.Name] = s
 		if _, known := l.Plan.Clusters[s.Name]; !known && !s.Managed() && s.Valid {
-			fixed := placement.Cluster{Name: s.Name, Server: s.Together(), At: s.Shard, Claim: placement.Fixed, Apart: s.Apart}
+			fixed := placement.Cluster{Name: s.Name, Server: s.Together(), At: s.Shard, Claim: placement.Fixed,
+				Apart: s.Apart}
 			clusters = append(clusters, fixed)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Plan.Clusters)) {
 		row := l.Plan.Clusters[name]
-		c := placement.Cluster{Name: name, Server: l.Together(name), Load: plan.LoadOf(row.Load), Apart: stamps[name].Apart}
+		c := placement.Cluster{Name: name, Server: l.Together(name), Load: plan.LoadOf(row.Load),
+			Apart: stamps[name].Apart}
 		c.At, c.Claim = belongs(name)
 		switch s, present := stamps[name]; {
 		case !present && len(stamps) > 0 && c.Claim != placement.Decided:

@@ -35,7 +35,8 @@ func lacksInCluster(seen observed.State) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the in-cluster %s has no Secret, and under %s its shard changes with %s: "+
-		"create a cluster Secret for it, or set the algorithm to legacy or round-robin", plan.InClusterServer, consistentHashing, plan.EnvReplicas)}
+		"create a cluster Secret for it, or set the algorithm to legacy or round-robin", plan.InClusterServer,
+		consistentHashing, plan.EnvReplicas)}
 }
 
 // EnvLacks lists what nothing waits for but another env: the Secrets that people have to mend before one.
@@ -65,8 +66,8 @@ func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (m
 	return missing
 }
 
-// OwnersUnknown says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only
-// what nobody works for may move meanwhile.
+// OwnersUnknown says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers.
+// Only what nobody works for may move meanwhile.
 func OwnersUnknown(seen observed.State) string {
 	if seen.OwnersKnown {
 		return ""
@@ -100,7 +101,8 @@ func lacks(s observed.Secret, limit int) string {
 	}
 	switch {
 	case s.Unmanaged:
-		return fmt.Sprintf("unmanaged Secret %q %s: give it one from 0 to %d, or take the annotation %s off", s.Name, what, limit-1, plan.AnnotationUnmanaged)
+		return fmt.Sprintf("unmanaged Secret %q %s: give it one from 0 to %d, or take the annotation %s off", s.Name,
+			what, limit-1, plan.AnnotationUnmanaged)
 	case s.Immutable:
 		return fmt.Sprintf("immutable Secret %q %s: delete it and create it again with one from 0 to %d, or without immutable", s.Name, what, limit-1)
 	}

@@ -121,10 +121,10 @@ type Chooser struct {
 // a replica that nobody works for those come first that anybody is to have: who makes idle clusters must not keep
 // others there. Where none fits, as in an exchange between two full replicas, one goes alone: the one whose receiver is
 // the lightest with it. One whose receiver still has a cluster that it is to be apart from goes once that has left, or
-// alone where none can go before. Nor does a replica come above its memory, counted in the same way: where only that is left, as
-// in an exchange, one goes alone, the one that exceeds it least. A server is one move, whatever number of Secrets it has; a unit of more than a wave may
-// name goes alone too, and so does a group of more servers than a wave may move. Each unit of the wave takes one look at
-// all that are left.
+// alone where none can go before. Nor does a replica come above its memory, counted in the same way: where only that is
+// left, as in an exchange, one goes alone, the one that exceeds it least. A server is one move, whatever number of
+// Secrets it has; a unit of more than a wave may name goes alone too, and so does a group of more servers than a wave
+// may move. Each unit of the wave takes one look at all that are left.
 func (c Chooser) Choose(left []Unit) (wave []Unit, blocked string, spent bool) {
 	limit, room := min(max(c.Options.MaxMovesPerWave, 1), c.Options.Budget), min(c.room(left), mostNamed)
 	if c.Unseen() {
@@ -138,7 +138,8 @@ func (c Chooser) Choose(left []Unit) (wave []Unit, blocked string, spent bool) {
 		return nil, blocked, false
 	}
 	now := c.carried(nil)
-	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(c.carried(left))), taken: c.taken(),
+	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(c.carried(left))),
+		taken:  c.taken(),
 		memory: c.Options.Memory, inUse: c.inUse(len(now))}
 	for moves := 0; moves < limit; {
 		i := d.next(free, len(wave) == 0, room, func(u Unit) bool { return moves+c.Moves(u) <= limit })
@@ -212,7 +213,8 @@ type selection struct {
 	inUse      []plan.Bytes // with what arrives; nil: nobody knows
 }
 
-// lacks is the memory that the receiver has too little for a unit. One that has nothing in use has enough: no other has more.
+// lacks is the memory that the receiver has too little for a unit. One that has nothing in use has enough: no other has
+// more.
 func (d *selection) lacks(u Unit) plan.Bytes {
 	if d.inUse == nil || u.Memory == 0 || d.inUse[u.Home] == 0 {
 		return 0
@@ -249,7 +251,8 @@ func (d *selection) crowds(u Unit) bool {
 	return len(d.taken) > 0 && slices.ContainsFunc(u.Apart, func(group string) bool { return d.taken[seat{group, u.Home}] > 0 })
 }
 
-// take has the receiver have the unit's groups, and its memory in use; what it leaves counts there until the wave is over.
+// take has the receiver have the unit's groups, and its memory in use; what it leaves counts there until the wave is
+// over.
 func (d *selection) take(u Unit) {
 	for _, group := range u.Apart {
 		d.taken[seat{group, u.Home}]++
@@ -262,8 +265,8 @@ func (d *selection) take(u Unit) {
 // Moves is how many moves a unit's are.
 func (c Chooser) Moves(u Unit) int { return c.Groups().Count(slices.Values(u.Names), c.Hash) }
 
-// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, and within
-// the budget says which units it may still move; the first one may exceed both.
+// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, and
+// within the budget says which units it may still move; the first one may exceed both.
 func (d *selection) next(free []Unit, first bool, room int, within func(Unit) bool) int {
 	best := -1
 	for i, u := range free {
@@ -283,7 +286,9 @@ func (d *selection) before(a, b Unit) bool {
 	over := func(u Unit) plan.Load { return max(d.now[u.Home]+u.Load-d.ceiling, 0) }
 	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
 	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }
-	return cmp.Or(last(d.crowds(a), d.crowds(b)), cmp.Compare(d.lacks(a), d.lacks(b)), cmp.Compare(over(a), over(b)), last(a.unserved && a.idle, b.unserved && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
+	return cmp.Or(last(d.crowds(a), d.crowds(b)), cmp.Compare(d.lacks(a), d.lacks(b)), cmp.Compare(over(a), over(b)),
+		last(a.unserved && a.idle, b.unserved && b.idle), last(!a.connected, !b.connected),
+		heavier(d.least[a.from], d.least[b.from]),
 		heavier(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0])) < 0
 }
 

@@ -77,8 +77,10 @@ type Life struct {
 
 // New is a fleet as it was before ballast came, with clusters of those loads: nobody has planned yet.
 func New(seed uint64, c config.PlannerConfig, replicas int, env string, loads map[string]float64) *Life {
-	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c, Loads: maps.Clone(loads),
-		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{}, Asks: map[string]string{},
+	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c,
+		Loads: maps.Clone(loads),
+		coin:  rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{},
+		Asks:   map[string]string{},
 		Barred: map[string]bool{}, Labels: map[string]map[string]string{},
 		Counts: map[string]int{}, Moves: map[change.Cause]int{},
 		given: map[string]bool{}, nudged: map[string]time.Time{}}
@@ -114,8 +116,8 @@ func (l *Life) step() {
 	}
 }
 
-// Elect ends the leader, and has the next one take over from what the history holds: every other one was written as the leader ended,
-// as one that gives up its Lease does, and the others when that was due last.
+// Elect ends the leader, and has the next one take over from what the history holds: every other one was written as the
+// leader ended, as one that gives up its Lease does, and the others when that was due last.
 func (l *Life) Elect() error {
 	ended := l.memory
 	if l.Counts["elections"]%2 == 1 {
@@ -198,7 +200,8 @@ func (l *Life) Inputs() input.Inputs {
 	}
 	reports := l.Reports(l.Now)
 	found := standing.Fleet(in)
-	in.Observed = input.Observed{Known: true, Dynamic: l.Deployment, Pods: scrape.Pods(reports), Reported: l.Observation(reports, found)}
+	in.Observed = input.Observed{Known: true, Dynamic: l.Deployment, Pods: scrape.Pods(reports),
+		Reported: l.Observation(reports, found)}
 	return in
 }
 
@@ -227,7 +230,8 @@ func (l *Life) used() (all []poll.Fetched) {
 		}
 		for _, ordinal := range slices.Sorted(maps.Keys(l.Pods)) {
 			if p := l.Pods[ordinal]; !l.Deaf && p.Memory > 0 && p.Gone.IsZero() {
-				f.Samples = append(f.Samples, poll.Sample{Key: sim.PodName(ordinal), Value: float64(p.Memory), At: l.Now})
+				f.Samples = append(f.Samples, poll.Sample{Key: sim.PodName(ordinal), Value: float64(p.Memory),
+					At: l.Now})
 			}
 		}
 		all = append(all, f)
@@ -239,7 +243,8 @@ func (l *Life) cycle() {
 	in := l.Inputs()
 	out := cycle.Run(in)
 	l.memory, l.Last = out.Memory, out
-	l.looked = observed.State{Pods: in.Observed.Pods, Owned: out.Verdict.Owned, OwnersKnown: in.Observed.Reported.Asked, Looked: in.Now}
+	l.looked = observed.State{Pods: in.Observed.Pods, Owned: out.Verdict.Owned, OwnersKnown: in.Observed.Reported.Asked,
+		Looked: in.Now}
 	if out.Changed && l.loses() { // as the controller does: the vote stands as it was, and nothing moved
 		l.memory = l.memory.Unwritten(in.Memory, "")
 		l.Counts["plans lost"]++
@@ -303,8 +308,10 @@ func (l *Life) mend() {
 	}
 	fleet := standing.Fleet(input.Inputs{Discovered: l.Discovered(), Memory: l.memory, Now: l.Now})
 	seen := standing.Seen(l.Plan.Clusters, fleet, l.memory.Known, l.Workload())
-	seen.Pods, seen.OwnersKnown, seen.Owned, seen.Looked = l.looked.Pods, l.looked.OwnersKnown, l.looked.Owned, l.looked.Looked
-	o := diff.Options{BreakGlass: l.Glass, Nudge: l.Config.Rollout.Live != nil && l.Config.Rollout.Live.Nudge, Now: l.Now.Add(l.Skew)}
+	seen.Pods, seen.OwnersKnown, seen.Owned, seen.Looked = l.looked.Pods, l.looked.OwnersKnown, l.looked.Owned,
+		l.looked.Looked
+	o := diff.Options{BreakGlass: l.Glass, Nudge: l.Config.Rollout.Live != nil && l.Config.Rollout.Live.Nudge,
+		Now: l.Now.Add(l.Skew)}
 	for _, step := range diff.Between(plan.NewView(*l.Plan, standing.Pins(l.Pins, fleet.Clusters)), seen, o).Steps {
 		if l.loses() {
 			continue
@@ -362,8 +369,8 @@ func (l *Life) anyOptedOut(name string) bool {
 	return slices.ContainsFunc(l.SecretsOf(name), func(secret string) bool { return l.OptedOut[secret] })
 }
 
-// beyond reports whether an autoscaler holds more replicas than a plan may have (BeyondMaxReplicas tells). A plan that had
-// more when maxReplicas was lowered keeps them.
+// beyond reports whether an autoscaler holds more replicas than a plan may have (BeyondMaxReplicas tells). A plan that
+// had more when maxReplicas was lowered keeps them.
 func (l *Life) beyond() bool {
 	return l.Plan.FreeReplicas && l.Plan.Replicas >= l.Plan.MaxReplicas && l.Replicas > l.Plan.Replicas
 }
@@ -376,7 +383,8 @@ func (l *Life) Quiet() error {
 	case l.Plan.Rollout != nil:
 		return fmt.Errorf("a rollout is under way: %+v", *l.Plan.Rollout)
 	case l.Replicas != l.Plan.Replicas && !l.beyond() || !l.Settled(l.Now):
-		return fmt.Errorf("the workload has %d replicas, the plan %d; %+v", l.Replicas, l.Plan.Replicas, l.Status(l.Now))
+		return fmt.Errorf("the workload has %d replicas, the plan %d; %+v", l.Replicas, l.Plan.Replicas,
+			l.Status(l.Now))
 	}
 	for _, name := range l.Clusters {
 		if l.anyOptedOut(name) { // people's, who may have any reason

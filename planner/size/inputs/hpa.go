@@ -19,8 +19,8 @@ func ScaledBy(h *autoscalingv2.HorizontalPodAutoscaler, t plan.Target) bool {
 	return apps && h.Namespace == t.Namespace && ref.Kind == t.Kind && ref.Name == t.Name
 }
 
-// Desires is how many replicas those HPAs that scale the workload want. Of several nobody can say which counts; one that cannot
-// read its metrics wants what it wanted long ago.
+// Desires is how many replicas those HPAs that scale the workload want. Of several nobody can say which counts; one
+// that cannot read its metrics wants what it wanted long ago.
 func Desires(hpas []autoscalingv2.HorizontalPodAutoscaler, t plan.Target, now time.Time) *Desired {
 	d := &Desired{At: now}
 	var over []*autoscalingv2.HorizontalPodAutoscaler

@@ -14,8 +14,8 @@ import (
 	"ballast/planner/size"
 )
 
-// Nodes is what all nodes together can give pods, and what the largest one has on which the workload's pods may run. Why says
-// why nothing is known.
+// Nodes is what all nodes together can give pods, and what the largest one has on which the workload's pods may run.
+// Why says why nothing is known.
 type Nodes struct {
 	At      time.Time `json:"at,omitzero"`
 	Count   int       `json:"count,omitempty"`
@@ -25,7 +25,8 @@ type Nodes struct {
 	Why     string    `json:"why,omitempty"`
 }
 
-// Room is what a node has for the controller's container: its allocatable without what the pod's other containers request.
+// Room is what a node has for the controller's container: its allocatable without what the pod's other containers
+// request.
 type Room struct {
 	Node   string `json:"node"`
 	CPU    int64  `json:"cpu"`    // thousandths of a core
@@ -46,7 +47,8 @@ type Node struct {
 	} `json:"status"`
 }
 
-// Taint is what of one keeps pods away; when it was added is not read, since nobody needs it and a time may be one that JSON has not.
+// Taint is what of one keeps pods away; when it was added is not read, since nobody needs it and a time may be one that
+// JSON has not.
 type Taint struct {
 	Key    string             `json:"key"`
 	Value  string             `json:"value"`
@@ -89,7 +91,8 @@ func NeedsOf(pod corev1.PodSpec, container string) Needs {
 			add(c)
 			continue
 		}
-		n.Own = Room{CPU: max(c.Resources.Requests.Cpu().MilliValue(), 0), Memory: max(c.Resources.Requests.Memory().Value(), 0)}
+		n.Own = Room{CPU: max(c.Resources.Requests.Cpu().MilliValue(), 0),
+			Memory: max(c.Resources.Requests.Memory().Value(), 0)}
 	}
 	for _, c := range pod.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways { // it runs beside the others
@@ -99,9 +102,9 @@ func NeedsOf(pod corev1.PodSpec, container string) Needs {
 	return n
 }
 
-// Add counts a node. The largest is the one in which the container as the template has it has room most times, then the one with most
-// memory, then with most CPU: a pod has both of one node, and a node that says it has much of one and next to nothing of the other
-// is nobody's bound.
+// Add counts a node. The largest is the one in which the container as the template has it has room most times, then the
+// one with most memory, then with most CPU: a pod has both of one node, and a node that says it has much of one and
+// next to nothing of the other is nobody's bound.
 func (s *Nodes) Add(n Node, needs Needs) {
 	cpu, memory := n.has()
 	s.Count++
@@ -129,10 +132,12 @@ func (n Needs) times(r Room) float64 {
 }
 
 func (n Needs) larger(a, b Room) bool {
-	return cmp.Or(cmp.Compare(n.times(a), n.times(b)), cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.CPU, b.CPU), cmp.Compare(b.Node, a.Node)) > 0
+	return cmp.Or(cmp.Compare(n.times(a), n.times(b)), cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.CPU, b.CPU),
+		cmp.Compare(b.Node, a.Node)) > 0
 }
 
-// Cap is what a container may request at most where that many percent of the largest node are kept back; nil: not known.
+// Cap is what a container may request at most where that many percent of the largest node are kept back; nil: not
+// known.
 func (s *Nodes) Cap(reserve int, now time.Time) map[string]resource.Quantity {
 	if s == nil || s.Largest == nil || s.unknown(now) != "" {
 		return nil
@@ -144,8 +149,8 @@ func (s *Nodes) Cap(reserve int, now time.Time) map[string]resource.Quantity {
 	}
 }
 
-// lifecycle is the prefix of the taints by which Kubernetes itself keeps pods away for a while: a node that is cordoned, or not
-// ready, comes back.
+// lifecycle is the prefix of the taints by which Kubernetes itself keeps pods away for a while: a node that is
+// cordoned, or not ready, comes back.
 const lifecycle = "node.kubernetes.io/"
 
 // fit reports whether the pods may run on a node, whatever room it has now.
@@ -185,7 +190,8 @@ func matches(t corev1.NodeSelectorTerm, node Node) bool {
 	meets := func(list []corev1.NodeSelectorRequirement, of map[string]string) bool {
 		return !slices.ContainsFunc(list, func(r corev1.NodeSelectorRequirement) bool { return !meets(r, of) })
 	}
-	return meets(t.MatchExpressions, node.Metadata.Labels) && meets(t.MatchFields, map[string]string{"metadata.name": node.Metadata.Name})
+	return meets(t.MatchExpressions, node.Metadata.Labels) &&
+		meets(t.MatchFields, map[string]string{"metadata.name": node.Metadata.Name})
 }
 
 func meets(r corev1.NodeSelectorRequirement, of map[string]string) bool {

@@ -12,15 +12,16 @@ import (
 	"ballast/planner/size"
 )
 
-// Pods are those of a StatefulSet of that name and number of replicas. Seen are the ordinals of those that there are now; nil:
-// they could not be listed.
+// Pods are those of a StatefulSet of that name and number of replicas. Seen are the ordinals of those that there are
+// now; nil: they could not be listed.
 type Pods struct {
 	Workload string
 	Replicas int
 	Seen     map[int]bool
 }
 
-// ordinal is the replica whose pod has that name. A leading zero, a sign or anything behind the number is another pod's name.
+// ordinal is the replica whose pod has that name. A leading zero, a sign or anything behind the number is another pod's
+// name.
 func (p Pods) ordinal(pod string) (int, bool) {
 	text, ours := strings.CutPrefix(pod, p.Workload+"-")
 	if !ours {
@@ -33,8 +34,8 @@ func (p Pods) ordinal(pod string) (int, bool) {
 	return replica, p.Seen == nil || p.Seen[replica]
 }
 
-// OfReplicas gives replicas the values of their pods. What is no number, is older than that, or is of a pod that is not the
-// workload's is left out; two series of one pod say nothing of any. Where nothing is left, it says why.
+// OfReplicas gives replicas the values of their pods. What is no number, is older than that, or is of a pod that is not
+// the workload's is left out; two series of one pod say nothing of any. Where nothing is left, it says why.
 func OfReplicas(f poll.Fetched, p Pods, oldest time.Time) (r size.Reading, why string) {
 	if f.Err != "" {
 		return size.Reading{Missing: true}, f.Err

@@ -16,8 +16,8 @@ type Surroundings struct {
 	HPA   *Desired        `json:"hpa,omitempty"`
 }
 
-// Recommendation is what the workload's VerticalPodAutoscaler recommends for the controller's container, by resource: cores and
-// bytes. Why says why it recommends nothing.
+// Recommendation is what the workload's VerticalPodAutoscaler recommends for the controller's container, by resource:
+// cores and bytes. Why says why it recommends nothing.
 type Recommendation struct {
 	At     time.Time          `json:"at,omitzero"`
 	Name   string             `json:"name,omitempty"`
@@ -98,7 +98,8 @@ func (s Surroundings) ofNodes(input string, now time.Time) (float64, string) {
 	if s.Nodes == nil {
 		return 0, neverSeen
 	}
-	values := map[string]float64{config.InputCores: s.Nodes.Cores, config.InputMemory: s.Nodes.Memory, config.InputNodes: float64(s.Nodes.Count)}
+	values := map[string]float64{config.InputCores: s.Nodes.Cores, config.InputMemory: s.Nodes.Memory,
+		config.InputNodes: float64(s.Nodes.Count)}
 	return values[input], s.Nodes.unknown(now)
 }
 
@@ -110,7 +111,8 @@ func (s Surroundings) ofVPA(input string, now time.Time) (float64, string) {
 		return 0, why
 	}
 	bound, resource := config.BoundOf(input)
-	value, has := map[string]map[string]float64{"Target": s.VPA.Target, "LowerBound": s.VPA.Lower, "UpperBound": s.VPA.Upper}[bound][resource]
+	value, has := map[string]map[string]float64{"Target": s.VPA.Target, "LowerBound": s.VPA.Lower,
+		"UpperBound": s.VPA.Upper}[bound][resource]
 	if !has {
 		return 0, fmt.Sprintf("VerticalPodAutoscaler %s recommends no %s", s.VPA.Name, resource)
 	}
@@ -119,5 +121,6 @@ func (s Surroundings) ofVPA(input string, now time.Time) (float64, string) {
 
 // Or is what was seen, and of what was not seen now what was before.
 func (s Surroundings) Or(before Surroundings) Surroundings {
-	return Surroundings{Nodes: cmp.Or(s.Nodes, before.Nodes), VPA: cmp.Or(s.VPA, before.VPA), HPA: cmp.Or(s.HPA, before.HPA)}
+	return Surroundings{Nodes: cmp.Or(s.Nodes, before.Nodes), VPA: cmp.Or(s.VPA, before.VPA),
+		HPA: cmp.Or(s.HPA, before.HPA)}
 }

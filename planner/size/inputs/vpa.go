@@ -18,7 +18,8 @@ func VPAKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
 }
 
-// VPA is the part of a VerticalPodAutoscaler that is read. It is somebody else's type: what is of another type is left out.
+// VPA is the part of a VerticalPodAutoscaler that is read. It is somebody else's type: what is of another type is left
+// out.
 type VPA struct {
 	Metadata struct {
 		Namespace string `json:"namespace"`
@@ -66,8 +67,8 @@ type vpaCondition struct {
 	Status string `json:"status"`
 }
 
-// Unsure says why what it recommends may not be used, by its conditions: it does not say that it recommends anything, or says that it is
-// not sure of it. Empty: it may.
+// Unsure says why what it recommends may not be used, by its conditions: it does not say that it recommends anything,
+// or says that it is not sure of it. Empty: it may.
 func (v VPA) Unsure() string {
 	provided, all := false, v.Status.Conditions.Or(nil)
 	for _, c := range all[:min(len(all), mostConditions)] {
@@ -133,7 +134,8 @@ func (v VPA) Resizes(container string) (running, fresh bool) {
 	return v.Mode() != modeInitial, true
 }
 
-// Recommends is what those VPAs that are over the workload recommend for its container. Of several nobody can say which counts.
+// Recommends is what those VPAs that are over the workload recommend for its container. Of several nobody can say which
+// counts.
 func Recommends(vpas []VPA, t plan.Target, now time.Time) *Recommendation {
 	r := &Recommendation{At: now}
 	var over []VPA

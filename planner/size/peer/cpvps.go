@@ -114,7 +114,8 @@ func (r *ScalingRule) UnmarshalJSON(data []byte) error {
 // Rule is the rule as ours.
 func (r ScalingRule) Rule(container string, list size.List) (size.Rule, error) {
 	f := r.Function
-	rule := size.Rule{Name: r.Name, Container: container, List: list, Resource: r.Resource, Input: f.Input, Scope: size.Total}
+	rule := size.Rule{Name: r.Name, Container: container, List: list, Resource: r.Resource, Input: f.Input,
+		Scope: size.Total}
 	if f.Per == nil {
 		f.Per = f.Int
 	}
@@ -178,7 +179,8 @@ func (c CPVPS) Policy() (size.Policy, error) {
 			for i, r := range list.rules {
 				rule, err := r.Rule(container.Name, list.name)
 				if err != nil {
-					return p, fmt.Errorf("reading the %s of container %q, rule %d: %w", list.name, container.Name, i, err)
+					return p, fmt.Errorf("reading the %s of container %q, rule %d: %w", list.name, container.Name, i,
+						err)
 				}
 				if err := c.smooth(&rule); err != nil {
 					return p, err

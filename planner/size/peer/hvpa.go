@@ -209,7 +209,8 @@ func (s ScaleType) Stabilization() time.Duration {
 
 // policy is one direction's rules as ours.
 func (s ScaleType) policy(windows []maintenance.Window, least change.MinChange) change.Policy {
-	return change.Policy{Mode: s.UpdatePolicy.UpdateMode, Windows: windows, Cooldown: s.Stabilization(), MinChange: least}
+	return change.Policy{Mode: s.UpdatePolicy.UpdateMode, Windows: windows, Cooldown: s.Stabilization(),
+		MinChange: least}
 }
 
 // Windows is the maintenance window, none where none is given.
@@ -332,7 +333,8 @@ func (s HVPASpec) apply(name string, policy ContainerPolicy, stands size.Resourc
 			next.Limits[name] = limit
 		}
 	}
-	one := size.Resources{Requests: map[string]resource.Quantity{name: request}, Limits: map[string]resource.Quantity{name: limit}}
+	one := size.Resources{Requests: map[string]resource.Quantity{name: request},
+		Limits: map[string]resource.Quantity{name: limit}}
 	next.Requests[name] = one.Cap().Requests[name]
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"ballast/planner/change/maintenance"
 )
 
-// Weight is the share of growth that is vertical with so many replicas. With 100, where it could never leave, HVPA takes
-// the next interval's or the last one's.
+// Weight is the share of growth that is vertical with so many replicas. With 100, where it could never leave, HVPA
+// takes the next interval's or the last one's.
 func (s HVPASpec) Weight(current, desired int) int {
 	least := 1
 	if s.Hpa.Template.Spec.MinReplicas != nil {
@@ -68,7 +68,8 @@ func (s HVPASpec) OutLimited(desired int, limited bool, now time.Time) (bool, er
 	if err != nil {
 		return false, err
 	}
-	return offNow(s.Hpa.ScaleUp.UpdatePolicy.UpdateMode, windows, now) || limited && desired >= s.Hpa.Template.Spec.MaxReplicas, nil
+	return offNow(s.Hpa.ScaleUp.UpdatePolicy.UpdateMode, windows, now) || limited &&
+		desired >= s.Hpa.Template.Spec.MaxReplicas, nil
 }
 
 // Replicas is how many replicas HVPA makes of what the HPA wants: a share of the difference, rounded away from what is.
@@ -81,11 +82,13 @@ func (s HVPASpec) Replicas(current, desired, hpaWeight int, m Moment) (change.Ve
 	if err != nil {
 		return stays, err
 	}
-	ask := change.Ask{Now: m.Now, Current: int64(current), Wanted: int64(weighted(current, desired, hpaWeight)), OOMKilled: m.Override}
+	ask := change.Ask{Now: m.Now, Current: int64(current), Wanted: int64(weighted(current, desired, hpaWeight)),
+		OOMKilled: m.Override}
 	if hpaWeight == 0 {
 		ask.Wanted, ask.Known = int64(desired), []change.BlockReason{change.Weight}
 	}
-	rules := change.Rules{Out: s.Hpa.ScaleUp.policy(windows, change.MinChange{}), In: s.Hpa.ScaleDown.policy(windows, change.MinChange{})}
+	rules := change.Rules{Out: s.Hpa.ScaleUp.policy(windows, change.MinChange{}),
+		In: s.Hpa.ScaleDown.policy(windows, change.MinChange{})}
 	return rules.Replicas(ask, m.history()), nil
 }
 

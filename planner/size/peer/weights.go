@@ -8,8 +8,9 @@ type Span struct {
 	Said int // how many intervals speak of it
 }
 
-// Spans are the weights of every number of replicas that there may be, in order and without gaps or overlaps, as HVPA reads them: of
-// several intervals the one that is listed first holds, and where none speaks the weight is 0. Neighbours may have the same weight.
+// Spans are the weights of every number of replicas that there may be, in order and without gaps or overlaps, as HVPA
+// reads them: of several intervals the one that is listed first holds, and where none speaks the weight is 0.
+// Neighbours may have the same weight.
 func (s HVPASpec) Spans() (all []Span) {
 	least, most := s.Bounds()
 	intervals, cuts := make([]WeightInterval, len(s.Intervals)), []int{least}

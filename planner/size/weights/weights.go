@@ -38,9 +38,11 @@ func Check(given []Interval) (Intervals, []string) {
 		wrong = append(wrong, one.wrong()...)
 		switch {
 		case one.From > at:
-			wrong = append(wrong, fmt.Sprintf("nothing is said of a load of %v to %v: let the interval %v begin at %v", at, one.From, one, at))
+			wrong = append(wrong, fmt.Sprintf("nothing is said of a load of %v to %v: let the interval %v begin at %v",
+				at, one.From, one, at))
 		case one.From < at && i > 0:
-			wrong = append(wrong, fmt.Sprintf("the intervals %v and %v overlap from %v to %v", in[i-1], one, one.From, end(one, at)))
+			wrong = append(wrong, fmt.Sprintf("the intervals %v and %v overlap from %v to %v", in[i-1], one, one.From,
+				end(one, at)))
 		}
 		at = math.Max(at, end(one, math.Inf(1)))
 	}
@@ -84,9 +86,9 @@ func (in Intervals) Holds(load float64) int {
 // least is the smallest load that counts: that of nothing has no logarithm.
 const least = 1e-9
 
-// Growth is by what factor replicas become more while the load goes from one value to another: each part of the way counts with
-// what the weight of its interval leaves. So it leaps at no border, and is the same whichever way the load came. Without intervals
-// there is one weight for all of it.
+// Growth is by what factor replicas become more while the load goes from one value to another: each part of the way
+// counts with what the weight of its interval leaves. So it leaps at no border, and is the same whichever way the load
+// came. Without intervals there is one weight for all of it.
 func (in Intervals) Growth(from, to float64, otherwise int) float64 {
 	if from <= 0 {
 		return 1
@@ -122,7 +124,8 @@ type Fleet struct {
 	NodeCap    float64                    // the most load that one replica can be made to carry; 0: no bound
 	Hysteresis float64                    // a share: how much more load fewer replicas must be enough for, and how far below capacity the fullest may be
 	FullestOf  func(replicas int) float64 // the load of the fullest replica where there are so many
-	// Request is what the largest of so many asks for, as a share of a node, with so much more of everything; nil: NodeCap says.
+	// Request is what the largest of so many asks for, as a share of a node, with so much more of everything; nil:
+	// NodeCap says.
 	Request       func(replicas int, spare float64) float64
 	Intervals     Intervals
 	DefaultWeight int // without intervals
@@ -153,12 +156,13 @@ func (f Fleet) Decide() Split {
 		f.shrink(&s)
 	}
 	s.Capacity = f.needs(s.Replicas)
-	s.Why = fmt.Sprintf("%d replicas of %.3g grow to %.2f for a load of %.3g", f.Replicas, f.Capacity, f.exact(f.Load), f.Load)
+	s.Why = fmt.Sprintf("%d replicas of %.3g grow to %.2f for a load of %.3g", f.Replicas, f.Capacity, f.exact(f.Load),
+		f.Load)
 	return f.under(s)
 }
 
-// shrink takes away the replicas that are not needed for somewhat more load either, and none whose work makes the others larger
-// than the weights ask.
+// shrink takes away the replicas that are not needed for somewhat more load either, and none whose work makes the
+// others larger than the weights ask.
 func (f Fleet) shrink(s *Split) {
 	s.Replicas = min(f.count(f.Load*(1+f.Hysteresis)), clamp(f.Now, f.Min, f.Max))
 	asked, least := f.Asked()*(1+f.Hysteresis), s.Replicas
@@ -212,8 +216,8 @@ func (f Fleet) needs(replicas int) float64 {
 	return math.Max(f.FullestOf(replicas), f.Heaviest)
 }
 
-// under adds the replicas by which none is larger than a node any more. Where no number does that, since a cluster or a rule asks for
-// more than a node has whatever their number is, those come that make the largest smaller, and none goes.
+// under adds the replicas by which none is larger than a node any more. Where no number does that, since a cluster or a
+// rule asks for more than a node has whatever their number is, those come that make the largest smaller, and none goes.
 func (f Fleet) under(s Split) Split {
 	if f.overNode(s.Replicas) {
 		s.Replicas, s.OverNode = f.roomier(s.Replicas)
@@ -222,8 +226,8 @@ func (f Fleet) under(s Split) Split {
 	return s
 }
 
-// roomier is the least number of replicas, that or more, of which none is larger than a node; else over, and as many as there are, or as
-// make the largest smallest.
+// roomier is the least number of replicas, that or more, of which none is larger than a node; else over, and as many as
+// there are, or as make the largest smallest.
 func (f Fleet) roomier(replicas int) (found int, over bool) {
 	found = replicas
 	least := f.request(found, f.spare())
@@ -241,8 +245,8 @@ func (f Fleet) roomier(replicas int) (found int, over bool) {
 // smaller is by what share more replicas must make the largest one smaller to be worth it.
 const smaller = 0.01
 
-// overNode reports whether one of so many is larger than a node with somewhat more of everything, since none stays level; of fewer than
-// there are, with yet more.
+// overNode reports whether one of so many is larger than a node with somewhat more of everything, since none stays
+// level; of fewer than there are, with yet more.
 func (f Fleet) overNode(replicas int) bool {
 	spare := f.spare()
 	if replicas < f.Now {

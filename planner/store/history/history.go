@@ -1,4 +1,5 @@
-// Package history is what outlives a leader: earlier plans and the parts of its memory, which of them are kept, and their bytes.
+// Package history is what outlives a leader: earlier plans and the parts of its memory, which of them are kept, and
+// their bytes.
 package history
 
 import (
@@ -15,8 +16,8 @@ import (
 const (
 	// keptPlans is how many plans a person can choose from to go back to.
 	keptPlans = 10
-	// lasts is how long a plan must have been the last one for it to be a state of the fleet that people knew, and longAgo
-	// how old one of those is that stays beside the newest of them: a fault that nobody saw at once is as old.
+	// lasts is how long a plan must have been the last one for it to be a state of the fleet that people knew, and
+	// longAgo how old one of those is that stays beside the newest of them: a fault that nobody saw at once is as old.
 	lasts, longAgo = time.Hour, 24 * time.Hour
 	// historyEvery is how often the history is written while nothing is decided: what is lost with a leader is at most
 	// this much of a vote and of last good values.

@@ -171,5 +171,6 @@ func planRevision(key string) (int64, bool) {
 	digits, isPlan := strings.CutPrefix(key, planPrefix)
 	digits, packed := strings.CutSuffix(digits, planSuffix)
 	revision, err := strconv.ParseInt(digits, 10, 64)
-	return revision, isPlan && packed && err == nil && revision > 0 && revision <= plan.MaxRevision && planKey(revision) == key
+	return revision, isPlan && packed && err == nil && revision > 0 && revision <= plan.MaxRevision &&
+		planKey(revision) == key
 }

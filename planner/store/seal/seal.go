@@ -1,4 +1,5 @@
-// Package seal knows by which key a planner of this installation proves that it wrote a text, and keeps that key in its Secret.
+// Package seal knows by which key a planner of this installation proves that it wrote a text, and keeps that key in its
+// Secret.
 package seal
 
 import (
@@ -117,8 +118,8 @@ func (k *Keeper) Unseal(ctx context.Context) error {
 	return nil
 }
 
-// Peek reads the key as it stands, and makes none: for a planner that does not lead, and only wants to know which plan is
-// its installation's own. Without a key none is.
+// Peek reads the key as it stands, and makes none: for a planner that does not lead, and only wants to know which plan
+// is its installation's own. Without a key none is.
 func (k *Keeper) Peek(ctx context.Context) error {
 	secret, err := k.keySecret(ctx)
 	if errors.Is(err, ErrNoKey) || err == nil && len(secret.Data[keyOfSecret]) != keyBytes {
@@ -201,7 +202,8 @@ func (k *Keeper) makeKey(ctx context.Context, secret *corev1.Secret) (*Key, erro
 	}
 	target := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: k.secret}}
-	err = k.client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(plan.FieldManager))
+	err = k.client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, patch),
+		client.FieldOwner(plan.FieldManager))
 	if err != nil {
 		said := answer.Unquoted(err)
 		if apierrors.IsInvalid(said) || apierrors.IsForbidden(said) || answer.TooLarge(err) { // it is filled up, or refused: no key fits any more

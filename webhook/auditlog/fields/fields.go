@@ -10,7 +10,8 @@ import (
 	"ballast/planner/printable"
 )
 
-// Most and maxCordons bound what is printed. A webhook lists at most 20 pins, 20 cordons and a workload's handful of fields.
+// Most and maxCordons bound what is printed. A webhook lists at most 20 pins, 20 cordons and a workload's handful of
+// fields.
 const (
 	Most       = 64
 	maxCordons = 20

@@ -1,4 +1,5 @@
-// Package gitops knows which GitOps tool writes an object, and what to tell it so that it leaves be what ballast writes.
+// Package gitops knows which GitOps tool writes an object, and what to tell it so that it leaves be what ballast
+// writes.
 package gitops
 
 import (
@@ -12,19 +13,21 @@ import (
 	"ballast/planner/plan"
 )
 
-// Ignores is what a tool is told so that it shows no difference, by the field that ballast writes. To Helm and the operator of Argo CD
-// nothing is told: they write, and look for no difference.
+// Ignores is what a tool is told so that it shows no difference, by the field that ballast writes. To Helm and the
+// operator of Argo CD nothing is told: they write, and look for no difference.
 type Ignores struct{ argoCD, flux, terraform, nothing string }
 
 // OfWorkload are those of the workload.
 func OfWorkload(kind string) Ignores {
 	env, envs := "", ""
 	if kind == plan.StatefulSet {
-		env = `, jqPathExpressions: ['.spec.template.spec.containers[].env[]? | select(.name == "` + plan.EnvReplicas + `")']`
+		env = `, jqPathExpressions: ['.spec.template.spec.containers[].env[]? | select(.name == "` + plan.EnvReplicas +
+			`")']`
 		envs = ", spec[0].template[0].spec[0].container[0].env"
 	}
 	return Ignores{
-		argoCD: "spec: {ignoreDifferences: [{group: apps, kind: " + kind + ", jsonPointers: [/spec/replicas]" + env + "}], " +
+		argoCD: "spec: {ignoreDifferences: [{group: apps, kind: " + kind + ", jsonPointers: [/spec/replicas]" + env +
+			"}], " +
 			"syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}}",
 		flux:      "no spec.replicas and no env " + plan.EnvReplicas + " in what it applies",
 		terraform: "lifecycle { ignore_changes = [spec[0].replicas" + envs + "] }",
@@ -77,8 +80,8 @@ const (
 	Terraform
 )
 
-// ToolOf guesses a tool by a field manager, or by the kind of an owner: the words that programs call themselves by. Never by the name that
-// people gave an object: most are called after Argo CD.
+// ToolOf guesses a tool by a field manager, or by the kind of an owner: the words that programs call themselves by.
+// Never by the name that people gave an object: most are called after Argo CD.
 func ToolOf(word string) Tool {
 	lower := strings.ToLower(word)
 	has := func(words ...string) bool {
@@ -99,7 +102,8 @@ func ToolOf(word string) Tool {
 	return unknownTool
 }
 
-// mark is a label or an annotation by which a GitOps tool knows what it applies. The value's beginning is the owner's name.
+// mark is a label or an annotation by which a GitOps tool knows what it applies. The value's beginning is the owner's
+// name.
 type mark struct {
 	key, said string
 	tool      Tool
@@ -113,7 +117,8 @@ func marks() []mark {
 		{key: "kustomize.toolkit.fluxcd.io/name", said: "a Flux Kustomization", tool: Flux, label: true},
 		{key: "helm.toolkit.fluxcd.io/name", said: "a Flux HelmRelease", tool: Flux, label: true},
 		{key: "meta.helm.sh/release-name", said: "a Helm release", tool: Helm},
-		{key: "app.kubernetes.io/instance", said: "an Argo CD Application or a Helm release,", tool: ArgoCDOrHelm, label: true},
+		{key: "app.kubernetes.io/instance", said: "an Argo CD Application or a Helm release,", tool: ArgoCDOrHelm,
+			label: true},
 	}
 }
 

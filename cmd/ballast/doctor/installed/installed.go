@@ -27,7 +27,8 @@ const selfSigned = "kubectl apply -k manifests/overlays/self-signed, which needs
 
 // whetherInstalled is unknown to who may not read webhook configurations.
 func whetherInstalled() []finding.Finding {
-	return finding.Unknown.With("whether ballast is installed may not be read", finding.MayNot("get", "mutatingwebhookconfigurations"))
+	return finding.Unknown.With("whether ballast is installed may not be read",
+		finding.MayNot("get", "mutatingwebhookconfigurations"))
 }
 
 func CheckCertManager(s *look.Seen) []finding.Finding {
@@ -52,7 +53,8 @@ func CheckWebhook(s *look.Seen) (all []finding.Finding) {
 		return finding.Well("ballast's webhook is not installed: nothing is enforced")
 	}
 	if s.InstallErr != nil {
-		all = finding.Unknown.With(s.InstallErr.Error(), "ballast doctor once more; what stays so is told by the leader, too: ballast status")
+		all = finding.Unknown.With(s.InstallErr.Error(),
+			"ballast doctor once more; what stays so is told by the leader, too: ballast status")
 	}
 	for _, f := range s.Installed.Findings {
 		if f.Kind != installation.TooOld {
@@ -96,7 +98,8 @@ func unprobed(s *look.Seen) (why, mend string) {
 	case s.Said.Ahead(s.Now):
 		return "known: the leader's clock is " + ahead(s), setClocks
 	case s.Said.Old(s.Now):
-		return "known any more: the leader looked last " + age(s) + " ago", "have a planner run, whose leader probes it: " + pods
+		return "known any more: the leader looked last " + age(s) + " ago",
+			"have a planner run, whose leader probes it: " + pods
 	case condition(s, status.Enforced) == nil:
 		return "told: the leader says nothing of its probe", "ballast status"
 	}
@@ -125,13 +128,16 @@ func probed(s *look.Seen) *finding.Finding {
 			Message: "the leader, whose clock is " + ahead(s) + ", found that it does not hold the plan: " + e.Message}
 	case e.Reason == status.NotHeld && s.Said.Old(s.Now):
 		return &finding.Finding{Result: finding.Warning,
-			Message: "the leader, which looked last " + age(s) + " ago, found that it does not hold the plan: " + e.Message,
-			Mend:    s.Kubectl("get pods -l app.kubernetes.io/name=ballast", nil) + ": while no planner leads none probes it anew"}
+			Message: "the leader, which looked last " + age(s) + " ago, found that it does not hold the plan: " +
+				e.Message,
+			Mend: s.Kubectl("get pods -l app.kubernetes.io/name=ballast", nil) +
+				": while no planner leads none probes it anew"}
 	case e.Reason == status.NotHeld:
 		return &finding.Finding{Result: finding.Fault, Message: "the leader's probe finds since " +
 			e.LastTransitionTime.UTC().Format(time.RFC3339) +
 			" that it does not hold the plan: " + e.Message,
-			Mend: s.Kubectl("get pods,endpointslices -l app.kubernetes.io/name=ballast", nil) + "; docs/runbooks.md, BallastEnforcementDown"}
+			Mend: s.Kubectl("get pods,endpointslices -l app.kubernetes.io/name=ballast", nil) +
+				"; docs/runbooks.md, BallastEnforcementDown"}
 	case e.Reason == status.BreakGlass:
 		return &finding.Finding{Result: finding.Warning, Message: e.Message + ": writes pass",
 			Mend: s.Kubectl("annotate configmap "+s.In.Config.Plan.ConfigMap+" "+plan.AnnotationEnforcement+"-", nil)}
@@ -187,14 +193,16 @@ func CheckRights(s *look.Seen) []finding.Finding {
 		return finding.Unknown.With("whether the planner has its rights may not be asked",
 			finding.MayNot("create", "subjectaccessreviews.authorization.k8s.io"))
 	case s.RightsErr != nil:
-		return finding.Unknown.With(s.RightsErr.Error(), "run it again; what a planner may not do stands in its log, too: "+
-			s.Kubectl("logs deploy/ballast-planner", nil))
+		return finding.Unknown.With(s.RightsErr.Error(),
+			"run it again; what a planner may not do stands in its log, too: "+
+				s.Kubectl("logs deploy/ballast-planner", nil))
 	case len(s.Denied) > 0:
 		var lacks []string
 		for _, r := range s.Denied {
 			lacks = append(lacks, rights.Words(r))
 		}
-		return []finding.Finding{{Result: finding.Fault, Message: "the planner lacks " + say.Plural(len(lacks), "right"), Subjects: lacks,
+		return []finding.Finding{{Result: finding.Fault, Message: "the planner lacks " +
+			say.Plural(len(lacks), "right"), Subjects: lacks,
 			Mend: again + "; what is to list nodes, for sizes, is component size-nodes"}}
 	}
 	return finding.Well("the planner has every right that the manifests give it")
@@ -210,9 +218,11 @@ func CheckLeader(s *look.Seen) (all []finding.Finding) {
 	case s.SaidErr != nil:
 		return finding.Unknown.With("what the leader says cannot be read", "the line looking says why")
 	case s.Said == nil:
-		return finding.Fault.With("no leader has said yet how things are", "kubectl -n "+s.Namespace+" logs deploy/ballast-planner")
+		return finding.Fault.With("no leader has said yet how things are",
+			"kubectl -n "+s.Namespace+" logs deploy/ballast-planner")
 	case s.Said.Ahead(s.Now):
-		return finding.Fault.With("the leader's clock is "+ahead(s)+", so that nobody can tell how old what it says is", setClocks)
+		return finding.Fault.With("the leader's clock is "+ahead(s)+", so that nobody can tell how old what it says is",
+			setClocks)
 	case s.Said.Old(s.Now):
 		return finding.Fault.With("the leader looked last "+age(s)+" ago",
 			"kubectl -n "+s.Namespace+" get pods -l app.kubernetes.io/name=ballast")
@@ -234,7 +244,8 @@ func CheckLeader(s *look.Seen) (all []finding.Finding) {
 	}
 	for _, p := range s.Said.Problems { // the leader alone lists Applications with the planner's rights
 		if p.Kind == "ApplicationsUnseen" {
-			all = append(all, finding.Warning.With(p.Kind+": "+p.Message, "docs/rollouts.md, Applications in other namespaces")...)
+			all = append(all, finding.Warning.With(p.Kind+": "+p.Message,
+				"docs/rollouts.md, Applications in other namespaces")...)
 		}
 	}
 	if len(all) == 0 {

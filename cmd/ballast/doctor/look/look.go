@@ -195,7 +195,8 @@ func (s *Seen) lookAtWriters(ctx context.Context, c client.Client) {
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	s.Writers, s.Trackers = map[string][]string{}, map[gitops.Tracker][]string{}
 	for {
-		err := c.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(500),
+		err := c.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector},
+			client.Limit(500),
 			client.Continue(list.Continue))
 		if s.couldNot(OfWriters, err) {
 			return
@@ -231,7 +232,8 @@ func (s *Seen) lookAtScrapes(ctx context.Context) {
 		s.ScrapesErr = err.Error()
 		return
 	}
-	got := f.Fetch(ctx, []poll.Metric{{ID: "scrapes", Query: scrapesQuery, Match: poll.Match{Label: "owner"}}}, s.Out.Fleet, s.In.Now)
+	got := f.Fetch(ctx, []poll.Metric{{ID: "scrapes", Query: scrapesQuery, Match: poll.Match{Label: "owner"}}},
+		s.Out.Fleet, s.In.Now)
 	s.Scrapes, s.ScrapesErr = got[0].Samples, got[0].Err
 }
 
@@ -262,8 +264,9 @@ func (s *Seen) lookAtInstallation(ctx context.Context, c client.Client) {
 	s.lookAtRights(ctx, c)
 }
 
-// plannerOf is the user of the planner that is installed: of its Deployment, since a plan has the name that wrote it, and before the
-// first plan there is none. Where no Deployment, or several, say it, it is the plan's, or else the one that is shipped.
+// plannerOf is the user of the planner that is installed: of its Deployment, since a plan has the name that wrote it,
+// and before the first plan there is none. Where no Deployment, or several, say it, it is the plan's, or else the one
+// that is shipped.
 func plannerOf(ctx context.Context, c client.Client, namespace, ofPlan string) string {
 	accounts := "system:serviceaccount:" + namespace + ":"
 	var found appsv1.DeploymentList

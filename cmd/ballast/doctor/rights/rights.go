@@ -78,7 +78,8 @@ func rightsOf(rule rbacv1.PolicyRule, namespace string, names *strings.Replacer)
 func Of(verb, group, of, object, namespace string) Right {
 	resource, sub, _ := strings.Cut(of, "/")
 	r := Right{Rule: rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{of}},
-		Attributes: authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: sub,
+		Attributes: authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group,
+			Resource: resource, Subresource: sub,
 			Name: object}}
 	if object != "" {
 		r.Rule.ResourceNames = []string{object}

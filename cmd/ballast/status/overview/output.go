@@ -26,7 +26,8 @@ func (s *Overview) WriteTable(w io.Writer) error {
 		say.To(w, "There is no plan in force. %s\n", s.PlanError)
 		return nil
 	}
-	say.To(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy, s.Reason)
+	say.To(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy,
+		s.Reason)
 	s.writeLeader(w)
 	if err := s.writeConditions(w); err != nil {
 		return err
@@ -70,7 +71,8 @@ func (s *Overview) writeLeader(w io.Writer) {
 	switch {
 	case s.Leader == "":
 	case s.Renewed.Sub(s.Now) > clocksDiffer:
-		say.To(w, "Leader   %s, whose Lease was renewed at %s: that lies in the future, and no planner writes it\n", s.Leader, s.Renewed.UTC().Format(time.RFC3339))
+		say.To(w, "Leader   %s, whose Lease was renewed at %s: that lies in the future, and no planner writes it\n",
+			s.Leader, s.Renewed.UTC().Format(time.RFC3339))
 		s.writeClaimsEnd(w)
 	default:
 		say.To(w, "Leader   %s, renewed %s ago\n", s.Leader, say.Span(s.Now.Sub(s.Renewed)))
@@ -111,7 +113,8 @@ func (s *Overview) writeClaimsEnd(w io.Writer) {
 }
 
 func (s *Overview) writeWorkload(w io.Writer) {
-	say.To(w, "Workload %s %s/%s: %d of %d replicas ready", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name, s.Workload.ReadyReplicas, s.Workload.Replicas)
+	say.To(w, "Workload %s %s/%s: %d of %d replicas ready", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name,
+		s.Workload.ReadyReplicas, s.Workload.Replicas)
 	if s.Workload.Kind == plan.Deployment { // it has no env
 		say.To(w, "; the plan holds %d\n", s.Plan.Replicas)
 		return
@@ -135,7 +138,8 @@ func (s *Overview) writeAsked(w io.Writer) {
 		say.To(w, "Off      break-glass: every write passes but one to data.plan, and what the API server's policies refuse, ballast writes nothing of Argo CD's\n")
 	}
 	if !s.HeldUntil.IsZero() {
-		say.To(w, "Waits    a rollout failed or went back to an earlier plan; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), say.Span(s.HeldUntil.Sub(s.Now)))
+		say.To(w, "Waits    a rollout failed or went back to an earlier plan; nothing new begins before %s (%s)\n",
+			s.HeldUntil.Format(time.RFC3339), say.Span(s.HeldUntil.Sub(s.Now)))
 	}
 	if s.RollbackTo != "" {
 		say.To(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)
@@ -172,10 +176,12 @@ func (s *Overview) writeTrouble(w io.Writer) {
 		if f.Last != nil {
 			last = fmt.Sprintf("; replica %d had it last", *f.Last)
 		}
-		say.To(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(f.Since)), last)
+		say.To(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339),
+			say.Span(s.Now.Sub(f.Since)), last)
 	}
 	for _, f := range s.Doubled {
-		say.To(w, "Doubled  %s: several replicas have it since %s (%s): %v\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(f.Since)), f.Owners)
+		say.To(w, "Doubled  %s: several replicas have it since %s (%s): %v\n", f.Cluster,
+			f.Since.UTC().Format(time.RFC3339), say.Span(s.Now.Sub(f.Since)), f.Owners)
 	}
 	if s.Omitted > 0 {
 		say.To(w, "         the leader found %d more faults than it could say\n", s.Omitted)
@@ -209,7 +215,8 @@ func (s *Overview) writePutBack(w io.Writer) {
 	if s.PutBack.Unverified {
 		unsure = ", as callers say"
 	}
-	say.To(w, "Put back %s, or refused, since %s%s\n", strings.Join(who, ", "), s.PutBack.Since.UTC().Format(time.RFC3339), unsure)
+	say.To(w, "Put back %s, or refused, since %s%s\n", strings.Join(who, ", "),
+		s.PutBack.Since.UTC().Format(time.RFC3339), unsure)
 }
 
 func (s *Overview) writeLists(w io.Writer) {
@@ -288,12 +295,14 @@ func DecidedOf(state steer.State, records []history.Record) []decision {
 	var list []decision
 	var plans []plan.Plan
 	add := func(p plan.Plan, d decision) {
-		d.Revision, d.At, d.By, d.Reason = p.Revision, patchable.WithinJSON(d.At), say.OneLine(d.By), say.OneLine(d.Reason)
+		d.Revision, d.At, d.By, d.Reason = p.Revision, patchable.WithinJSON(d.At), say.OneLine(d.By),
+			say.OneLine(d.Reason)
 		list, plans = append(list, d), append(plans, p)
 	}
 	if p := state.Plan; p != nil && (len(records) == 0 || records[0].Revision < p.Revision) {
 		at, _ := time.Parse(time.RFC3339, state.Annotations[plan.AnnotationDecidedAt]) // anybody may have written it; none is shown then
-		add(*p, decision{At: at, By: state.Annotations[plan.AnnotationDecidedBy], Reason: state.Annotations[plan.AnnotationReason]})
+		add(*p, decision{At: at, By: state.Annotations[plan.AnnotationDecidedBy],
+			Reason: state.Annotations[plan.AnnotationReason]})
 	}
 	for _, r := range records {
 		p, err := codec.Decode(r.Text)

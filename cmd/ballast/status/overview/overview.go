@@ -124,7 +124,8 @@ func (s *Overview) CarriedBy(replica int) plan.Replica {
 // TakeOver shows what the leader said. What it could not do or will not believe it says of all that is shown here, too.
 func (s *Overview) TakeOver(said status.Status) {
 	s.LookedAt, s.Conditions, s.Budget, s.Candidate = said.LookedAt, said.Conditions, said.Budget, said.Candidate
-	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned, said.Doubled, said.Omitted
+	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned,
+		said.Doubled, said.Omitted
 	s.PutBack = said.PutBack
 	s.Blocked, s.Known, s.Elsewhere = said.Blocked, said.Replicas, said.Elsewhere
 	if said.HeldUntil.After(s.Now) {
@@ -143,8 +144,8 @@ func (s Overview) Same(other Overview) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
-// timeless is what it says without what is another thing with every look: when the leader looked, ages and messages that have
-// figures in them, by the side of which there is a kind or a reason.
+// timeless is what it says without what is another thing with every look: when the leader looked, ages and messages
+// that have figures in them, by the side of which there is a kind or a reason.
 func (s Overview) timeless() Overview {
 	s.Renewed, s.LookedAt = time.Time{}, time.Time{}
 	s.Conditions = each(s.Conditions, func(c *status.Condition) { c.Message = "" })
@@ -178,11 +179,12 @@ func each[T any](list []T, change func(*T)) []T {
 	return list
 }
 
-// exitNeeds is the exit code where something waits for a person; as in doctor and watch, 1 is left to what could not be looked at.
+// exitNeeds is the exit code where something waits for a person; as in doctor and watch, 1 is left to what could not be
+// looked at.
 const exitNeeds = 2
 
-// CollectNeeds is what does not become well by itself. What people asked for, and what ends by itself, is none of it: a freeze, a
-// mode that only observes, a rollout within its time, a hold-off.
+// CollectNeeds is what does not become well by itself. What people asked for, and what ends by itself, is none of it: a
+// freeze, a mode that only observes, a rollout within its time, a hold-off.
 func (s *Overview) CollectNeeds() []string {
 	var list []string
 	add := func(when bool, format string, args ...any) {
@@ -192,8 +194,10 @@ func (s *Overview) CollectNeeds() []string {
 	}
 	add(s.Plan == nil, "there is no plan in force")
 	add(s.Owner != nil, "another installation plans for this workload")
-	add(!s.LookedAt.IsZero() && s.Now.Sub(s.LookedAt) > status.Outdated, "no leader has looked for %s", say.Span(s.Now.Sub(s.LookedAt)))
-	add(s.LookedAt.Sub(s.Now) > status.Outdated, "the leader's clock is %s ahead of this machine's", say.Span(s.LookedAt.Sub(s.Now)))
+	add(!s.LookedAt.IsZero() && s.Now.Sub(s.LookedAt) > status.Outdated, "no leader has looked for %s",
+		say.Span(s.Now.Sub(s.LookedAt)))
+	add(s.LookedAt.Sub(s.Now) > status.Outdated, "the leader's clock is %s ahead of this machine's",
+		say.Span(s.LookedAt.Sub(s.Now)))
 	for _, c := range s.Conditions {
 		add(bad(c), "%s is %s: %s", c.Type, c.Status, c.Reason)
 	}

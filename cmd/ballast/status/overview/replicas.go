@@ -36,7 +36,8 @@ func (s replicas) writeLoads(w io.Writer) error {
 		if i > 0 && r.ID == rows[i-1].ID {
 			continue // one of two pods while a Deployment replaces them
 		}
-		say.To(t, "  %d\t%s\t%s\t%s", r.ID, say.Bar(r.TotalLoad, most), r.TotalLoadDisplay, say.Plural(len(r.LoadIndexes), "cluster"))
+		say.To(t, "  %d\t%s\t%s\t%s", r.ID, say.Bar(r.TotalLoad, most), r.TotalLoadDisplay,
+			say.Plural(len(r.LoadIndexes), "cluster"))
 		if len(known) > 0 {
 			say.To(t, "\t%s\t%s", owns(known[r.ID]), s.sampled(known[r.ID]))
 		}
@@ -123,7 +124,8 @@ func (s SlotStatus) describe() string {
 	return said
 }
 
-// writeSizes says how large the replicas are, as they are asked for and as they are: those of which the same can be said together.
+// writeSizes says how large the replicas are, as they are asked for and as they are: those of which the same can be
+// said together.
 func (s replicas) writeSizes(w io.Writer) {
 	pods := map[int]PodStatus{}
 	for _, p := range s.Pods {

@@ -84,7 +84,8 @@ func (s rolling) write(w io.Writer) {
 	if s.Plan.Replicas == 0 && !s.Plan.FreeReplicas && plan.StopLapsed(r.Since, s.Now) {
 		say.To(w, "         it holds no replicas any more, since no planner ended its stop within %s; this brings them back: "+
 			"kubectl -n %s scale %s %s --replicas=%d\n",
-			say.Span(plan.StopHeld), s.Workload.Namespace, strings.ToLower(s.Workload.Kind), s.Workload.Name, r.From.Replicas)
+			say.Span(plan.StopHeld), s.Workload.Namespace, strings.ToLower(s.Workload.Kind), s.Workload.Name,
+			r.From.Replicas)
 	}
 }
 

@@ -39,11 +39,12 @@ func (m Maps) Keep(ctx context.Context, c client.Client) error {
 	return errors.Join(m.forgetWords(ctx, c), m.Enforcement(ctx, c, nil))
 }
 
-// refuses is for how long the API server may go by admission policies that were deleted: it reads them anew each second.
+// refuses is for how long the API server may go by admission policies that were deleted: it reads them anew each
+// second.
 const refuses = 15 * time.Second
 
-// forgetWords takes this installation's break-glass, freeze and pins out of the history, which has them for a plan that somebody
-// deletes. The policies, which were deleted a moment ago, leave the history to the planner.
+// forgetWords takes this installation's break-glass, freeze and pins out of the history, which has them for a plan that
+// somebody deletes. The policies, which were deleted a moment ago, leave the history to the planner.
 func (m Maps) forgetWords(ctx context.Context, c client.Client) error {
 	history := store.New(store.Options{Client: c, Namespace: m.Namespace, History: m.History})
 	var refused error
@@ -68,16 +69,18 @@ func (m Maps) Enforcement(ctx context.Context, c client.Client, value *string) e
 	})
 }
 
-// Edits say which annotations beside the plan are to be written, or to go by nil, where that stands. None: nothing is written.
+// Edits say which annotations beside the plan are to be written, or to go by nil, where that stands. None: nothing is
+// written.
 type Edits func(stands *corev1.ConfigMap) (map[string]*string, error)
 
-// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time: for some seconds.
+// lostRaces is how often a write is made for what stands by then, against whoever writes at the same time: for some
+// seconds.
 func lostRaces() wait.Backoff {
 	return wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Factor: 1.3, Jitter: 0.5}
 }
 
-// Annotate writes annotations beside the plan for what stands, and for no other state of it; without a plan ConfigMap there is nothing
-// to do.
+// Annotate writes annotations beside the plan for what stands, and for no other state of it; without a plan ConfigMap
+// there is nothing to do.
 func (m Maps) Annotate(ctx context.Context, c client.Client, decide Edits) error {
 	var last error
 	_ = retry.RetryOnConflict(lostRaces(), func() error { last = m.annotateOnce(ctx, c, decide); return last })
@@ -106,13 +109,15 @@ func (m Maps) annotateOnce(ctx context.Context, c client.Client, decide Edits) e
 	return client.IgnoreNotFound(err)
 }
 
-// Freeze keeps the planner from beginning anything after the rollout that ends. Who froze it meanwhile is not written over.
+// Freeze keeps the planner from beginning anything after the rollout that ends. Who froze it meanwhile is not written
+// over.
 func (m Maps) Freeze(ctx context.Context, c client.Client) error {
 	return m.Annotate(ctx, c, func(cm *corev1.ConfigMap) (map[string]*string, error) {
 		if configmap.Parse(nil, cm.Annotations).Paused {
 			return nil, nil
 		}
-		return map[string]*string{plan.AnnotationPaused: ptr.To("true"), plan.AnnotationPausedReason: ptr.To(steer.FrozenByUninstall)}, nil
+		return map[string]*string{plan.AnnotationPaused: ptr.To("true"),
+			plan.AnnotationPausedReason: ptr.To(steer.FrozenByUninstall)}, nil
 	})
 }
 

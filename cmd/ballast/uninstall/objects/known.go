@@ -14,8 +14,9 @@ import (
 // service is the Service by which ballast's webhooks are called.
 const service = "ballast-webhook"
 
-// running are ballast's Deployments and the configuration that calls its webhook, by their names and whom they call: whoever labels
-// them otherwise, as an overlay that sets app.kubernetes.io/part-of for all it has, keeps uninstall from knowing them as ballast's.
+// running are ballast's Deployments and the configuration that calls its webhook, by their names and whom they call:
+// whoever labels them otherwise, as an overlay that sets app.kubernetes.io/part-of for all it has, keeps uninstall from
+// knowing them as ballast's.
 func (i Installation) running(ctx context.Context, c client.Client) ([]client.Object, error) {
 	var deployments appsv1.DeploymentList
 	if err := list(ctx, c, &deployments, client.InNamespace(i.Namespace)); err != nil {

@@ -12,8 +12,8 @@ import (
 	"ballast/cmd/ballast/say"
 )
 
-// PartOf is the label of everything that ballast's manifests install; its value is "ballast". Whoever writes an object can
-// give it that label: it is ballast's by its name, too.
+// PartOf is the label of everything that ballast's manifests install; its value is "ballast". Whoever writes an object
+// can give it that label: it is ballast's by its name, too.
 const PartOf = "app.kubernetes.io/part-of"
 
 func isBallasts(o client.Object) bool { return o.GetLabels()[PartOf] == "ballast" }
@@ -41,7 +41,8 @@ func namesMade(kind string) []string {
 	case "PodDisruptionBudget":
 		return []string{"ballast-planner", "ballast-webhook"}
 	case "Role", "RoleBinding":
-		return []string{"ballast-planner", "ballast-planner-target", "ballast-planner-nudge", "ballast-webhook", "ballast-certs"}
+		return []string{"ballast-planner", "ballast-planner-target", "ballast-planner-nudge", "ballast-webhook",
+			"ballast-certs"}
 	case "ClusterRole", "ClusterRoleBinding":
 		return []string{"ballast-planner", "ballast-planner-nudge", "ballast-planner-nodes", "ballast-certs"}
 	case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":

@@ -11,8 +11,8 @@ import (
 	"ballast/planner/status"
 )
 
-// Nothing reports whether there is nothing of this installation: no ConfigMap of its plan, history or status, no Lease for that workload,
-// and nothing that ballast's manifests make. It may be the wrong cluster that is asked.
+// Nothing reports whether there is nothing of this installation: no ConfigMap of its plan, history or status, no Lease
+// for that workload, and nothing that ballast's manifests make. It may be the wrong cluster that is asked.
 func (i Installation) Nothing(ctx context.Context, c client.Client, workload string) (bool, error) {
 	for _, name := range []string{i.Plan, i.History, status.Name(i.Plan)} {
 		err := c.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: name}, &corev1.ConfigMap{})

@@ -25,8 +25,9 @@ import (
 )
 
 // DeleteRest deletes what ballast's manifests make in the namespace, in an order in which nothing is missed: what
-// runs first, what it needs later, and what shows whose an account is after that; then what is this installation's beside
-// it. Kinds that the cluster does not have are passed over. What others gave ballast's label stays, and is foreign.
+// runs first, what it needs later, and what shows whose an account is after that; then what is this installation's
+// beside it. Kinds that the cluster does not have are passed over. What others gave ballast's label stays, and is
+// foreign.
 func (i Installation) DeleteRest(ctx context.Context, c client.Client) (foreign []client.Object, err error) {
 	accounts, err := i.accounts(ctx, c)
 	if err != nil {
@@ -69,7 +70,8 @@ func (i Installation) DeleteRest(ctx context.Context, c client.Client) (foreign 
 // kinds are those of what ballast's manifests make in a namespace, in the order in which it goes.
 func kinds() []client.ObjectList {
 	return []client.ObjectList{
-		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
+		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{},
+		&corev1.ServiceList{},
 		untypedList("cert-manager.io", "Certificate"), untypedList("cert-manager.io", "Issuer"),
 		untypedList("monitoring.coreos.com", "PrometheusRule"), untypedList("monitoring.coreos.com", "PodMonitor"),
 		&corev1.ServiceAccountList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ConfigMapList{},
@@ -147,8 +149,8 @@ func (i Installation) outside(ctx context.Context, c client.Client) (*outside, e
 	return &all, nil
 }
 
-// DeleteLease deletes what the planners elected their leader by, unless it names another installation's plan. Without a workload whose
-// name it has, it is the one that names this one's.
+// DeleteLease deletes what the planners elected their leader by, unless it names another installation's plan. Without a
+// workload whose name it has, it is the one that names this one's.
 func (i Installation) DeleteLease(ctx context.Context, c client.Client, workload string) error {
 	leases, err := i.leases(ctx, c, workload)
 	if err != nil {
@@ -164,7 +166,8 @@ func (i Installation) leases(ctx context.Context, c client.Client, workload stri
 			return nil, err
 		}
 		return only(leases.Items, func(l *coordinationv1.Lease) bool {
-			return strings.HasPrefix(l.Name, "ballast-") && l.Annotations[conflicts.AnnotationPlan] == i.Namespace+"/"+i.Plan
+			return strings.HasPrefix(l.Name, "ballast-") &&
+				l.Annotations[conflicts.AnnotationPlan] == i.Namespace+"/"+i.Plan
 		}), nil
 	}
 	lease := &coordinationv1.Lease{}

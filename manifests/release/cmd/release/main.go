@@ -22,7 +22,8 @@ func main() {
 	flag.StringVar(&o.Version, "version", "devel", "version of the release")
 	flag.StringVar(&o.Commit, "commit", "unknown", "commit of the sources")
 	flag.StringVar(&o.Image, "image", "ballast", "repository that the image will be pulled from")
-	flag.StringVar(&o.URL, "url", "https://releases.invalid/ballast", "folder that the archives will be downloaded from")
+	flag.StringVar(&o.URL, "url", "https://releases.invalid/ballast",
+		"folder that the archives will be downloaded from")
 	seconds := flag.Int64("time", 0, "time of everything, in seconds since 1970: the commit's")
 	flag.Parse()
 	o.Time = time.Unix(*seconds, 0).UTC()

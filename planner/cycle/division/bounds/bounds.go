@@ -64,7 +64,8 @@ func countAsItIs(g *ground.Ground, b partition.Bounds) int {
 	return min(max(count, g.Units().LargestApart()), b.MaxReplicas)
 }
 
-// Counted reports whether the number of replicas is people's; or, where that is asked, too, follows a capacity or weights.
+// Counted reports whether the number of replicas is people's; or, where that is asked, too, follows a capacity or
+// weights.
 func Counted(g *ground.Ground, byLoad bool) bool {
 	of := g.In.Config.Partition
 	if of.Replicas != nil || g.In.Workload.Unmanaged {

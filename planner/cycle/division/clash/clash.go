@@ -18,8 +18,8 @@ import (
 	"ballast/planner/plural"
 )
 
-// Error is rules that leave no plan at all: without any one of them the others can be kept, unless unproven says that the
-// search for that was cut short.
+// Error is rules that leave no plan at all: without any one of them the others can be kept, unless unproven says that
+// the search for that was cut short.
 type Error struct {
 	by       rulebook
 	rules    []rule
@@ -44,7 +44,8 @@ func (c *Error) Error() string {
 	if c.unproven {
 		search = " (perhaps without one of them, too: the search for that was cut short)"
 	}
-	return fmt.Sprintf("these rules clash, so that the plan in force stays: %s%s; drop or change one of them", strings.Join(clauses, "; "), search)
+	return fmt.Sprintf("these rules clash, so that the plan in force stays: %s%s; drop or change one of them",
+		strings.Join(clauses, "; "), search)
 }
 
 // rulebook has the rules of a ground: which of them clash, and their words.
@@ -56,9 +57,11 @@ func (b rulebook) worded(r rule) string {
 	case partition.Pin:
 		return b.wordedPin(r)
 	case partition.Together:
-		return fmt.Sprintf("group %q stays together (%s)", b.Groups[r.group].Name, plural.Of(len(b.Groups[r.group].Members), "cluster"))
+		return fmt.Sprintf("group %q stays together (%s)", b.Groups[r.group].Name,
+			plural.Of(len(b.Groups[r.group].Members), "cluster"))
 	case partition.Apart:
-		return fmt.Sprintf("group %q is kept apart (%s)", b.Groups[r.group].Name, plural.Of(len(b.Groups[r.group].Members), "cluster"))
+		return fmt.Sprintf("group %q is kept apart (%s)", b.Groups[r.group].Name,
+			plural.Of(len(b.Groups[r.group].Members), "cluster"))
 	case partition.Closed:
 		return fmt.Sprintf("replica %d is unwell or cordoned", r.number)
 	case partition.MaxClusters:
@@ -82,8 +85,8 @@ func (b rulebook) wordedPin(r rule) string {
 	return fmt.Sprintf("the Secret of %q cannot be written, and is on replica %d", c.Shard.ID, r.number)
 }
 
-// shrink leaves out the rules that a clash does not need: many at once first, for there may be thousands of pins, and at last one
-// after the other.
+// shrink leaves out the rules that a clash does not need: many at once first, for there may be thousands of pins, and
+// at last one after the other.
 func shrink(rules []rule, clashes func([]rule) bool) []rule {
 	for n := max(len(rules)/2, 1); n > 0; n /= 2 {
 		for k := 0; k < len(rules); {
@@ -97,8 +100,8 @@ func shrink(rules []rule, clashes func([]rule) bool) []rule {
 	return rules
 }
 
-// Merged refuses groups that cannot be together, wherever they are: two pins, more clusters than a replica may have, or two
-// of a group that is kept apart.
+// Merged refuses groups that cannot be together, wherever they are: two pins, more clusters than a replica may have, or
+// two of a group that is kept apart.
 func Merged(g *ground.Ground, maxClusters int) error {
 	b := rulebook{g}
 	if len(b.Units().Links(b.Groups, ground.Whole)) == 0 {
@@ -275,10 +278,12 @@ func (b rulebook) stillClashes(rules []rule, p constraint.Question) bool {
 		}
 	}
 	if q.Bounds.MaxReplicas == 0 { // as many as ever could be needed
-		q.Bounds.MaxReplicas = len(units) + p.Replicas + len(q.Closed) + 1 + slices.Max(append(slices.Collect(maps.Values(pins)), 0))
+		q.Bounds.MaxReplicas = len(units) + p.Replicas + len(q.Closed) + 1 +
+			slices.Max(append(slices.Collect(maps.Values(pins)), 0))
 	}
 	for k, u := range units {
-		item := partition.Item{ID: b.Fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters), Replica: partition.Free}
+		item := partition.Item{ID: b.Fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters),
+			Replica: partition.Free}
 		for _, i := range u.Clusters {
 			if at, pinned := pins[i]; pinned {
 				item.Replica = at

@@ -1,4 +1,5 @@
-// Package quantity has the arithmetic of sizes: what of a request and a limit leads, what both come to, and how people read it.
+// Package quantity has the arithmetic of sizes: what of a request and a limit leads, what both come to, and how people
+// read it.
 package quantity
 
 import (
@@ -20,8 +21,8 @@ func Held(r size.Resources) *plan.Resources {
 	return &out
 }
 
-// Rows are the sizes as the plan has them: the one that most replicas have is the default, where none is left as it is. nil where
-// they hold nothing.
+// Rows are the sizes as the plan has them: the one that most replicas have is the default, where none is left as it is.
+// nil where they hold nothing.
 func Rows(ordinals []int, sizes map[int]size.Resources) *plan.Sizes {
 	var all []plan.Resources
 	for _, replica := range ordinals {
@@ -159,7 +160,8 @@ func Text(name string, q resource.Quantity) string {
 	return resource.NewQuantity(q.Value(), resource.BinarySI).String()
 }
 
-// levels is into how many levels a quantity is rounded up for people, at least: what they read must not change with every sample.
+// levels is into how many levels a quantity is rounded up for people, at least: what they read must not change with
+// every sample.
 const levels = 16
 
 // Rounded is a quantity as people are told of a wish: no more than a sixteenth above, and of a round number.
@@ -201,8 +203,8 @@ func Planned(p plan.Plan, ordinals []int, uniform bool) map[int]plan.Resources {
 	return of
 }
 
-// Leading is the quantity by which a change of a resource is judged, and what stands of it: the request, and where that stays or
-// is nobody's the limit.
+// Leading is the quantity by which a change of a resource is judged, and what stands of it: the request, and where that
+// stays or is nobody's the limit.
 func Leading(now, want size.Resources, name string) (lead, stands resource.Quantity, wanted bool) {
 	if RequestLeads(now, want, name) {
 		return want.Requests[name], now.Requests[name], true
@@ -219,8 +221,8 @@ func RequestLeads(now, want size.Resources, name string) bool {
 	return ruled && (request.Cmp(stands) != 0 || !limited)
 }
 
-// Composed is one resource of a size whose leading quantity is got. The limit does not shrink where that grows, nor where it
-// shrinks less far than is wanted; it does not grow where that shrinks, and is never below the request.
+// Composed is one resource of a size whose leading quantity is got. The limit does not shrink where that grows, nor
+// where it shrinks less far than is wanted; it does not grow where that shrinks, and is never below the request.
 func Composed(now, want size.Resources, name string, got resource.Quantity, grows bool) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
 	request, ruled := want.Requests[name]
@@ -250,7 +252,8 @@ func Composed(now, want size.Resources, name string, got resource.Quantity, grow
 	return out
 }
 
-// LimitAlone keeps a request that is to shrink as it stands where its limit must grow: the whole would wait for the shrinking.
+// LimitAlone keeps a request that is to shrink as it stands where its limit must grow: the whole would wait for the
+// shrinking.
 func LimitAlone(now, want size.Resources, name string) size.Resources {
 	limit, limited := want.Limits[name]
 	was, had := now.Limits[name]
@@ -267,8 +270,9 @@ func LimitAlone(now, want size.Resources, name string) size.Resources {
 	return out
 }
 
-// LimitAhead keeps a request as it stands whose change is less than the least one, or that is to shrink, where the limit grows by the
-// least change or more: it would wait for the request. Where no limit may grow the request shrinks alone.
+// LimitAhead keeps a request as it stands whose change is less than the least one, or that is to shrink, where the
+// limit grows by the least change or more: it would wait for the request. Where no limit may grow the request shrinks
+// alone.
 func LimitAhead(now, want size.Resources, name string, rules change.Rules) size.Resources {
 	request, requested := want.Requests[name]
 	stands, stood := now.Requests[name]

@@ -62,8 +62,8 @@ func Sized() []string { return []string{size.CPU, size.Memory} }
 // Rules are the rules of change for a resource.
 func (q Question) Rules(resource string) change.Rules { return changerules.OfSize(q.Change, resource) }
 
-// Held is what a plan holds a replica at; nil: nothing. In place it takes over what the template is held at; the other way round
-// the template is another thing than its pods.
+// Held is what a plan holds a replica at; nil: nothing. In place it takes over what the template is held at; the other
+// way round the template is another thing than its pods.
 func (q Question) Held(p plan.Plan, replica int) *plan.Resources {
 	if q.InTemplate() || p.Sizes == nil {
 		return p.Resources
@@ -74,7 +74,8 @@ func (q Question) Held(p plan.Plan, replica int) *plan.Resources {
 	return nil
 }
 
-// Back is what a person went back to: the earlier plan in the cycle in which that is done, and how long its sizes hold then.
+// Back is what a person went back to: the earlier plan in the cycle in which that is done, and how long its sizes hold
+// then.
 type Back struct {
 	To  *plan.Plan
 	For time.Duration
@@ -170,8 +171,8 @@ func (q Question) PodTemplate() PodTemplate {
 	return PodTemplate{is: q.Template, was: q.Memory.Found, written: q.Memory.Written, held: q.Plan.Resources}
 }
 
-// Found is the pod template as people have it: what the plan holds there, or held and nobody changed since, as it was before that; all
-// else as it is.
+// Found is the pod template as people have it: what the plan holds there, or held and nobody changed since, as it was
+// before that; all else as it is.
 func (t PodTemplate) Found() *plan.Resources {
 	was, is, held := t.was, t.is, t.held
 	switch {
@@ -185,7 +186,8 @@ func (t PodTemplate) Found() *plan.Resources {
 		Limits: peoples(was.Limits, is.Limits, held.Limits, left.Limits)}
 }
 
-// peoples are the quantities of a list that are people's: those that are ours as they were, the others as they are. nil: none.
+// peoples are the quantities of a list that are people's: those that are ours as they were, the others as they are.
+// nil: none.
 func peoples(was, is map[string]string, ours ...map[string]string) map[string]string {
 	all := maps.Clone(is)
 	for _, list := range ours {
@@ -206,8 +208,8 @@ func peoples(was, is map[string]string, ours ...map[string]string) map[string]st
 	return all
 }
 
-// Left is what the template has as ballast wrote it, held now or no more: nobody takes a quantity out of it that no rule makes
-// any more.
+// Left is what the template has as ballast wrote it, held now or no more: nobody takes a quantity out of it that no
+// rule makes any more.
 func (t PodTemplate) Left() plan.Resources {
 	if t.written == nil || t.is == nil {
 		return plan.Resources{}
@@ -225,7 +227,8 @@ func (t PodTemplate) Left() plan.Resources {
 	return plan.Resources{Requests: same(is.Requests, written.Requests), Limits: same(is.Limits, written.Limits)}
 }
 
-// foundAnew reports whether the template is as people have it. As long as it is as ballast wrote it, what it had before counts.
+// foundAnew reports whether the template is as people have it. As long as it is as ballast wrote it, what it had before
+// counts.
 func (t PodTemplate) foundAnew() bool {
 	if t.was == nil {
 		return true
@@ -267,8 +270,8 @@ func InForce(p plan.Plan) *plan.Sizes {
 	return p.Sizes
 }
 
-// Newer are the resources, by ordinal, of which the plan in force has another size than the memory knows of: another leader
-// changed it, whose memory this one has not got, or a person had an earlier one brought back.
+// Newer are the resources, by ordinal, of which the plan in force has another size than the memory knows of: another
+// leader changed it, whose memory this one has not got, or a person had an earlier one brought back.
 func (q Handover) Newer() map[int]map[string]bool {
 	if q.Memory.Held == nil || InForce(q.Plan) == nil || q.HandsOver() {
 		return nil
@@ -294,8 +297,8 @@ func (q Handover) Newer() map[int]map[string]bool {
 	return out
 }
 
-// Released is what is remembered of sizes while no policy makes any: what replicas were seen to use and which kills they grew for, for
-// as long as that counts, and what the template had.
+// Released is what is remembered of sizes while no policy makes any: what replicas were seen to use and which kills
+// they grew for, for as long as that counts, and what the template had.
 func Released(m memory.Sizes, now time.Time) memory.Sizes {
 	kept := memory.Sizes{Killed: m.Killed, Found: m.Found, Written: m.Written, Resizes: m.Resizes}
 	for replica, peak := range m.Peaks {

@@ -12,19 +12,21 @@ import (
 	"ballast/planner/size"
 )
 
-// sizesBack are the sizes that a person went back to; nil: the policies decide. They decide of a replica again that grows at once, or that has
-// more clusters than then: what comes to it now was not there.
+// sizesBack are the sizes that a person went back to; nil: the policies decide. They decide of a replica again that
+// grows at once, or that has more clusters than then: what comes to it now was not there.
 func sizesBack(q question.Question, v View) *memory.SizesBack {
 	was := q.Memory.Back
 	switch {
 	case q.Back.To != nil:
-		was = &memory.SizesBack{At: q.Now, Of: quantity.Planned(*q.Back.To, q.Ordinals(), q.Uniform()), Clusters: q.Clusters}
+		was = &memory.SizesBack{At: q.Now, Of: quantity.Planned(*q.Back.To, q.Ordinals(), q.Uniform()),
+			Clusters: q.Clusters}
 	case was == nil || q.Now.Sub(was.At) >= q.Back.For || question.Handover{Question: q}.Switches():
 		return nil
 	}
 	of := maps.Clone(was.Of)
 	maps.DeleteFunc(of, func(replica int, _ plan.Resources) bool {
-		return v.Urgent[replica] != "" || was.Clusters != nil && clustersOf(q, q.Clusters, replica) > clustersOf(q, was.Clusters, replica)
+		return v.Urgent[replica] != "" || was.Clusters != nil &&
+			clustersOf(q, q.Clusters, replica) > clustersOf(q, was.Clusters, replica)
 	})
 	return &memory.SizesBack{At: was.At, Of: of, Clusters: was.Clusters}
 }
@@ -58,8 +60,8 @@ func (w *Wishes) GoBack(q question.Question, v View) {
 	}
 }
 
-// backTo is what a size was, as far as the rules name its resources still: not above the cap, nor with a memory limit below what
-// is in use, nor a request above its limit.
+// backTo is what a size was, as far as the rules name its resources still: not above the cap, nor with a memory limit
+// below what is in use, nor a request above its limit.
 func backTo(then, wanted size.Resources, used int64, most map[string]resource.Quantity) size.Resources {
 	out := quantity.Over(wanted, size.Resources{})
 	var node *resource.Quantity

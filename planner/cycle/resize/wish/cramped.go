@@ -11,7 +11,8 @@ import (
 	"ballast/planner/size"
 )
 
-// LeftFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor leaves it for that again.
+// LeftFor is how long at least nothing is levelled to a replica that clusters left since its node had no room, nor
+// leaves it for that again.
 const LeftFor = 24 * time.Hour
 
 // stillLeaving is how long after a look clusters that leave are of the same rollout, at least: a look may be left out.
@@ -33,9 +34,9 @@ func LeavesFor(q question.Question) time.Duration {
 	return max(LeftFor, longest+time.Duration(q.Size.MoveAway.After))
 }
 
-// Cramped remembers the replicas whose nodes have no room for what is wanted, where clusters are to leave them for that. The time begins
-// anew with a rollout that takes clusters from a replica or gives it some: what it needs changes with it. A rollout for it that ends
-// before anything left is one try more.
+// Cramped remembers the replicas whose nodes have no room for what is wanted, where clusters are to leave them for
+// that. The time begins anew with a rollout that takes clusters from a replica or gives it some: what it needs changes
+// with it. A rollout for it that ends before anything left is one try more.
 func Cramped(q question.Question, w Wishes) map[int]memory.Cramped {
 	if q.Size.MoveAway == nil || q.Uniform() {
 		return nil
@@ -76,8 +77,9 @@ func Cramped(q question.Question, w Wishes) map[int]memory.Cramped {
 // whole is all of it, in percent.
 const whole = 100
 
-// hasOf is how many percent its pod has of what a replica is held at and its node has no room for; all of it where its node has. False:
-// nobody can tell, since no pod of it is seen, or its node has not answered what it was asked for last.
+// hasOf is how many percent its pod has of what a replica is held at and its node has no room for; all of it where its
+// node has. False: nobody can tell, since no pod of it is seen, or its node has not answered what it was asked for
+// last.
 func hasOf(q question.Question, w Wishes, replica int) (has int, known bool) {
 	wanted, beyond := w.Beyond[replica]
 	tight, asked := beyond, false

@@ -25,13 +25,13 @@ const (
 	UnfitFor = 24 * time.Hour
 )
 
-// lacksCapacity is what the kubelet, or an API server that knows the node, says where the node is too small. A size is Infeasible for
-// other reasons, too, as beside a static CPU manager, and there a pod that is made anew has it.
+// lacksCapacity is what the kubelet, or an API server that knows the node, says where the node is too small. A size is
+// Infeasible for other reasons, too, as beside a static CPU manager, and there a pod that is made anew has it.
 const lacksCapacity = "capacity"
 
-// Stay has a replica whose node never has room for its size stay as large as its pod is. A pod that is made anew with the larger size
-// may find no node, and nobody works for the replica. Where the node cap is known some node has that room: there the size waits for
-// the pod that is made anew.
+// Stay has a replica whose node never has room for its size stay as large as its pod is. A pod that is made anew with
+// the larger size may find no node, and nobody works for the replica. Where the node cap is known some node has that
+// room: there the size waits for the pod that is made anew.
 func (w *Wishes) Stay(q question.Question, v View, nodes map[string]resource.Quantity) {
 	w.Unfit, w.Beyond = NodeRoom{Question: q}.unfit(), map[int]size.Resources{}
 	for _, replica := range slices.Sorted(maps.Keys(w.Unfit)) {
@@ -51,7 +51,8 @@ func (w *Wishes) Stay(q question.Question, v View, nodes map[string]resource.Qua
 	}
 }
 
-// noLess is of each amount the larger one: what a pod's status says it has is its writer's word, and the template's is no less.
+// noLess is of each amount the larger one: what a pod's status says it has is its writer's word, and the template's is
+// no less.
 func noLess(has size.Resources, found *plan.Resources) size.Resources {
 	all, template := quantity.Over(has, size.Resources{}), quantity.Of(found)
 	for _, of := range []struct{ mine, theirs map[string]resource.Quantity }{{all.Requests, template.Requests}, {all.Limits, template.Limits}} {
@@ -64,9 +65,9 @@ func noLess(has size.Resources, found *plan.Resources) size.Resources {
 	return all
 }
 
-// Within is a size that requests no more than has, but for what the nodes are known to give. A limit takes no room of a node's; one that
-// equals its request stays equal where it does in the pod, and is never less than the pod's, as far as it is wanted: who writes the pod's
-// status makes it no larger than that.
+// Within is a size that requests no more than has, but for what the nodes are known to give. A limit takes no room of a
+// node's; one that equals its request stays equal where it does in the pod, and is never less than the pod's, as far as
+// it is wanted: who writes the pod's status makes it no larger than that.
 func Within(wanted, has size.Resources, nodes map[string]resource.Quantity) size.Resources {
 	less := quantity.Over(wanted, size.Resources{})
 	for name, request := range wanted.Requests {
@@ -139,14 +140,17 @@ func (q NodeRoom) has(pod string) plan.Resources {
 // Unfitting names the replicas that stay as large as they are for their nodes' sake.
 func (w Wishes) Unfitting() (all []problem.Problem) {
 	for _, replica := range slices.Sorted(maps.Keys(w.Beyond)) {
-		all = append(all, problem.Problem{Phase: problem.PhaseSize, Subject: fmt.Sprintf("replica %d", replica), Kind: "NodeFull", Message: fmt.Sprintf(
-			"the node of replica %d never had room for its size: it stays as large as it is until %s, and no cluster is levelled to it; "+
-				"write size.nodeCap, or give it a larger node", replica, w.Unfit[replica].Stays.Add(UnfitFor).UTC().Format(time.RFC3339))})
+		all = append(all, problem.Problem{Phase: problem.PhaseSize, Subject: fmt.Sprintf("replica %d", replica),
+			Kind: "NodeFull", Message: fmt.Sprintf(
+				"the node of replica %d never had room for its size: it stays as large as it is until %s, and no cluster is levelled to it; "+
+					"write size.nodeCap, or give it a larger node", replica,
+				w.Unfit[replica].Stays.Add(UnfitFor).UTC().Format(time.RFC3339))})
 	}
 	return all
 }
 
-// roomAgain is how long nothing is levelled to a replica whose node had no room for its size, from the last time on that this was seen.
+// roomAgain is how long nothing is levelled to a replica whose node had no room for its size, from the last time on
+// that this was seen.
 const roomAgain = time.Hour
 
 // NodeRoom is what nodes have no room for.
@@ -192,8 +196,9 @@ func (q NodeRoom) Tight() (all []problem.Problem) {
 		if u.State == diff.PodInfeasible {
 			mend = "delete the pod once a larger node has room for it"
 		}
-		all = append(all, problem.Problem{Phase: problem.PhaseSize, Subject: u.Pod, Kind: "NodeFull", Message: fmt.Sprintf(
-			"the node of pod %q has no room for the size of replica %d (%s): %s; no cluster is levelled to it for an hour", u.Pod, u.Replica, u.State, mend)})
+		all = append(all, problem.Problem{Phase: problem.PhaseSize, Subject: u.Pod, Kind: "NodeFull",
+			Message: fmt.Sprintf(
+				"the node of pod %q has no room for the size of replica %d (%s): %s; no cluster is levelled to it for an hour", u.Pod, u.Replica, u.State, mend)})
 	}
 	return all
 }

@@ -12,8 +12,8 @@ import (
 	"ballast/planner/size"
 )
 
-// Unknown reports whether a rule that makes a replica's request, or its limit, has not seen its input yet. A limit that no rule
-// makes follows from the request.
+// Unknown reports whether a rule that makes a replica's request, or its limit, has not seen its input yet. A limit that
+// no rule makes follows from the request.
 func Unknown(rows []size.Row, replica int, name string) (request, limit bool) {
 	ruled := false
 	for _, row := range rows {
@@ -29,8 +29,8 @@ func Unknown(rows []size.Row, replica int, name string) (request, limit bool) {
 	return request, limit || !ruled && request
 }
 
-// answerKills has a replica that was OOM-killed grow beyond the memory limit that it is held at, where a rule has not seen its
-// input yet and so nothing is wanted. What is equal stays equal.
+// answerKills has a replica that was OOM-killed grow beyond the memory limit that it is held at, where a rule has not
+// seen its input yet and so nothing is wanted. What is equal stays equal.
 func (w Wishes) answerKills(q question.Question, v View) {
 	if !q.NamedResources()[size.Memory] {
 		return
@@ -41,12 +41,14 @@ func (w Wishes) answerKills(q question.Question, v View) {
 		was, limited := held.Limits[size.Memory]
 		_, wanted := w.Sizes[replica].Limits[size.Memory]
 		if v.killedOf(q, replica) && limited && !wanted {
-			w.Sizes[replica] = quantity.Over(w.Sizes[replica], Grown(held, size.NotBelow(was, used[replica], mostOf(q, size.Memory))))
+			w.Sizes[replica] = quantity.Over(w.Sizes[replica],
+				Grown(held, size.NotBelow(was, used[replica], mostOf(q, size.Memory))))
 		}
 	}
 }
 
-// KeepUnseen lowers no memory limit of a replica that nobody saw use any memory: its peak is not known. What is equal stays equal.
+// KeepUnseen lowers no memory limit of a replica that nobody saw use any memory: its peak is not known. What is equal
+// stays equal.
 func (w Wishes) KeepUnseen(q question.Question, v View) {
 	used := v.used(q)
 	for _, replica := range q.Ordinals() {
@@ -87,11 +89,12 @@ func (v View) killedOf(q question.Question, ordinal int) bool {
 	return false
 }
 
-// mostOfFound is how many times the template's memory limit memory that follows pods may come to, where no cap is written or known.
+// mostOfFound is how many times the template's memory limit memory that follows pods may come to, where no cap is
+// written or known.
 const mostOfFound = 4
 
-// MostByPods is the node cap; where memory has none and follows what pods say that they use, the template's limit bounds it: each
-// larger limit lets a pod say more, and its size would grow by a quarter with every cycle.
+// MostByPods is the node cap; where memory has none and follows what pods say that they use, the template's limit
+// bounds it: each larger limit lets a pod say more, and its size would grow by a quarter with every cycle.
 func MostByPods(q question.Question) map[string]resource.Quantity {
 	endless := slices.ContainsFunc(q.Size.Merged(), func(r size.Rule) bool {
 		return r.Resource == size.Memory && r.Input == config.InputMemoryInUse && r.Max == nil
@@ -102,12 +105,13 @@ func MostByPods(q question.Question) map[string]resource.Quantity {
 	}
 	most := map[string]resource.Quantity{}
 	maps.Copy(most, q.NodeCap)
-	most[size.Memory] = *resource.NewQuantity(min(limit.Value(), quantity.MostMemory/mostOfFound)*mostOfFound, resource.BinarySI)
+	most[size.Memory] = *resource.NewQuantity(min(limit.Value(), quantity.MostMemory/mostOfFound)*mostOfFound,
+		resource.BinarySI)
 	return most
 }
 
-// NotBelowFound keeps memory limits as large as people's template has them, where memory follows what pods have had: such a rule
-// shrinks an idle replica, and knows nothing of the clusters that a wave brings to it later.
+// NotBelowFound keeps memory limits as large as people's template has them, where memory follows what pods have had:
+// such a rule shrinks an idle replica, and knows nothing of the clusters that a wave brings to it later.
 func (w Wishes) NotBelowFound(q question.Question, v View) Wishes {
 	if !slices.ContainsFunc(q.Size.Merged(), func(r size.Rule) bool { return r.Resource == size.Memory && q.Seen[r.Input] }) {
 		return w
@@ -119,8 +123,8 @@ func (w Wishes) NotBelowFound(q question.Question, v View) Wishes {
 	return w
 }
 
-// limitedAs is a size with the memory limit of least where its own is lower. A request that equals its limit stays equal: another
-// class is no size in place.
+// limitedAs is a size with the memory limit of least where its own is lower. A request that equals its limit stays
+// equal: another class is no size in place.
 func limitedAs(wanted, least size.Resources) size.Resources {
 	limit, limited := wanted.Limits[size.Memory]
 	most, had := least.Limits[size.Memory]

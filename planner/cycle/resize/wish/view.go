@@ -33,8 +33,10 @@ type View struct {
 
 // ViewOf takes in what stands, peaks of memory, and who was killed for want of it.
 func ViewOf(q question.Question) View {
-	v := View{Found: q.PodTemplate().Found(), Current: map[int]size.Resources{}, Peaks: map[int]memory.Peak{}, Killed: maps.Clone(q.Memory.Killed),
-		Kills: map[int]time.Time{}, Urgent: map[int]string{}, forged: map[int]bool{}, Overtaken: question.Handover{Question: q}.Newer()}
+	v := View{Found: q.PodTemplate().Found(), Current: map[int]size.Resources{}, Peaks: map[int]memory.Peak{},
+		Killed: maps.Clone(q.Memory.Killed),
+		Kills:  map[int]time.Time{}, Urgent: map[int]string{}, forged: map[int]bool{},
+		Overtaken: question.Handover{Question: q}.Newer()}
 	found := quantity.Of(v.Found)
 	for _, r := range q.Ordinals() {
 		v.Current[r] = found
@@ -78,7 +80,8 @@ func (v View) pod(q question.Question, p observed.Pod) {
 	v.Peaks[p.Replica] = v.Peaks[p.Replica].Next(used, q.Now)
 }
 
-// mostUsed is the most that a pod can have in use, whoever says so: what its limit lets it, or, without one, what a node has.
+// mostUsed is the most that a pod can have in use, whoever says so: what its limit lets it, or, without one, what a
+// node has.
 func mostUsed(q question.Question, p observed.Pod) int64 {
 	if p.MemoryLimit > 0 {
 		return mostSeen(p.MemoryLimit)
@@ -89,8 +92,8 @@ func mostUsed(q question.Question, p observed.Pod) int64 {
 	return math.MaxInt64
 }
 
-// mostSeen is the most that counts as used under a limit: a fifth above it is that limit, so that what is seen in use keeps a limit from
-// shrinking and makes none larger. Only a kill does.
+// mostSeen is the most that counts as used under a limit: a fifth above it is that limit, so that what is seen in use
+// keeps a limit from shrinking and makes none larger. Only a kill does.
 func mostSeen(limit int64) int64 { return limit / 6 * 5 / size.FloorStep * size.FloorStep }
 
 // fresh reports whether a replica did not grow yet for a kill: each counts once, by the time that its node says.
@@ -98,14 +101,15 @@ func fresh(q question.Question, p observed.Pod) bool {
 	return p.KilledLately(q.Now) && p.KilledAt.Unix() > q.Memory.Killed[p.Replica]
 }
 
-// comes reports whether the plan holds a replica at a larger memory limit than its pod has got: that is the answer to its kills.
+// comes reports whether the plan holds a replica at a larger memory limit than its pod has got: that is the answer to
+// its kills.
 func comes(q question.Question, p observed.Pod) bool {
 	limit, limited := quantity.Of(q.Held(q.Plan, q.Of(p.Replica))).Limits[size.Memory]
 	return limited && p.MemoryLimit > 0 && limit.CmpInt64(p.MemoryLimit) > 0
 }
 
-// mostByKills is how many times the limit that people and policies give a replica its kills may make of it, where nobody knows what
-// a node has: who writes pods' status can tell of kills without end.
+// mostByKills is how many times the limit that people and policies give a replica its kills may make of it, where
+// nobody knows what a node has: who writes pods' status can tell of kills without end.
 const mostByKills = 4
 
 // afterKill is what a replica is taken to have used that was killed: all of its limit.
@@ -130,9 +134,10 @@ func (v View) afterKill(q question.Question, p observed.Pod) int64 {
 // Problems name the replicas whose kills raise nothing any more.
 func (v View) Problems() (all []problem.Problem) {
 	for _, replica := range slices.Sorted(maps.Keys(v.forged)) {
-		all = append(all, problem.Problem{Phase: problem.PhaseSize, Subject: fmt.Sprintf("replica %d", replica), Kind: "NodeTooSmall", Message: fmt.Sprintf(
-			"replica %d was OOM-killed at four times the memory limit that the pod template or the policies give it, and kills raise it no further: "+
-				"have a rule give it more, or write size.nodeCap.memory, up to which they do", replica)})
+		all = append(all, problem.Problem{Phase: problem.PhaseSize, Subject: fmt.Sprintf("replica %d", replica),
+			Kind: "NodeTooSmall", Message: fmt.Sprintf(
+				"replica %d was OOM-killed at four times the memory limit that the pod template or the policies give it, and kills raise it no further: "+
+					"have a rule give it more, or write size.nodeCap.memory, up to which they do", replica)})
 	}
 	return all
 }

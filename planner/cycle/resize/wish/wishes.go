@@ -1,4 +1,5 @@
-// Package wish is what the policies want of each replica, by what stands, what was seen in use and what nodes have room for.
+// Package wish is what the policies want of each replica, by what stands, what was seen in use and what nodes have room
+// for.
 package wish
 
 import (
@@ -52,12 +53,14 @@ func Make(q question.Question, v View) (w Wishes) {
 
 // questionOf is what the sizes follow from.
 func questionOf(q question.Question, v View) size.Question {
-	return size.Question{Rules: sampled(q.Size.Merged(), q.Interval), Inputs: q.Readings, Replicas: q.Ordinals(), Uniform: q.Uniform(),
-		InForce: v.Current, Found: quantity.Of(v.Found), Headroom: q.Size.Headrooms(), Peak: v.used(q), NodeCap: q.NodeCap, Held: true, Now: q.Now}
+	return size.Question{Rules: sampled(q.Size.Merged(), q.Interval), Inputs: q.Readings, Replicas: q.Ordinals(),
+		Uniform: q.Uniform(),
+		InForce: v.Current, Found: quantity.Of(v.Found), Headroom: q.Size.Headrooms(), Peak: v.used(q),
+		NodeCap: q.NodeCap, Held: true, Now: q.Now}
 }
 
-// keep leaves a replica as large as it is where only a delay of growth, or smoothing, keeps its wish smaller: it grew at once for
-// clusters that came, and would shrink now and grow again once the delay is over.
+// keep leaves a replica as large as it is where only a delay of growth, or smoothing, keeps its wish smaller: it grew
+// at once for clusters that came, and would shrink now and grow again once the delay is over.
 func (w Wishes) keep(q question.Question, v View, asked size.Question) {
 	rules := slices.Clone(asked.Rules)
 	delayed := false
@@ -98,12 +101,13 @@ func sampled(rules []size.Rule, interval time.Duration) []size.Rule {
 	return rules
 }
 
-// spare is how much more, in percent, a size on a lower level must have room for before it is wanted: an input that swings about a
-// level's edge would have a replica resized for every swing.
+// spare is how much more, in percent, a size on a lower level must have room for before it is wanted: an input that
+// swings about a level's edge would have a replica resized for every swing.
 const spare = 10
 
-// rest leaves a replica on the level that it has where a tenth more of its inputs would need that level. It goes by what stands and
-// not by what a rule wanted once, so that a spike that the rules of change held back makes nothing grow later.
+// rest leaves a replica on the level that it has where a tenth more of its inputs would need that level. It goes by
+// what stands and not by what a rule wanted once, so that a spike that the rules of change held back makes nothing grow
+// later.
 func (w Wishes) rest(q question.Question, v View, asked size.Question) {
 	rules, leveled := slices.Clone(asked.Rules), map[string]bool{}
 	for i, r := range rules {
@@ -118,14 +122,16 @@ func (w Wishes) rest(q question.Question, v View, asked size.Question) {
 	asked.Rules = rules
 	more, _ := size.Evaluate(asked, q.Memory.Rules)
 	for replica, wanted := range w.Sizes {
-		stays := size.Resources{Requests: keeping(wanted.Requests, more.Sizes[replica].Requests, v.Current[replica].Requests, leveled),
+		stays := size.Resources{Requests: keeping(wanted.Requests, more.Sizes[replica].Requests,
+			v.Current[replica].Requests, leveled),
 			Limits: keeping(wanted.Limits, more.Sizes[replica].Limits, v.Current[replica].Limits, leveled)}
 		follow(stays, wanted, more.Sizes[replica], v.Current[replica], asked.Rules)
 		w.Sizes[replica] = quantity.Over(wanted, stays)
 	}
 }
 
-// follow has a limit that no rule makes go with a request that stays on its level: it is that of a tenth more, and no more than stands.
+// follow has a limit that no rule makes go with a request that stays on its level: it is that of a tenth more, and no
+// more than stands.
 func follow(stays, wanted, more, now size.Resources, rules []size.Rule) {
 	for name := range stays.Requests {
 		ruled := slices.ContainsFunc(rules, func(r size.Rule) bool { return r.List == size.Limits && r.Resource == name })
@@ -142,7 +148,8 @@ func follow(stays, wanted, more, now size.Resources, rules []size.Rule) {
 	}
 }
 
-// keeping are the quantities of levels that stay as they stand: they are to shrink, and with more of their inputs are not.
+// keeping are the quantities of levels that stay as they stand: they are to shrink, and with more of their inputs are
+// not.
 func keeping(wanted, more, now map[string]resource.Quantity, leveled map[string]bool) map[string]resource.Quantity {
 	stay := map[string]resource.Quantity{}
 	for name, q := range wanted {

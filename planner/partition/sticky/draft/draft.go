@@ -1,5 +1,5 @@
-// Package draft is a partition in the making, as the searches of package sticky work on it: which replica each item is on,
-// what replicas carry and what they may, which replica takes an item, and the journal of what was moved and why.
+// Package draft is a partition in the making, as the searches of package sticky work on it: which replica each item is
+// on, what replicas carry and what they may, which replica takes an item, and the journal of what was moved and why.
 package draft
 
 import (
@@ -8,8 +8,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// Draft is a partition in the making. Everything that changes it goes through Shift, which the journal can undo. It is made of layers, each of
-// which knows those beneath it alone: a view, the members of replicas, who receives, the journal; and this one, which opens replicas.
+// Draft is a partition in the making. Everything that changes it goes through Shift, which the journal can undo. It is
+// made of layers, each of which knows those beneath it alone: a view, the members of replicas, who receives, the
+// journal; and this one, which opens replicas.
 type Draft struct{ journal }
 
 // New is a draft of as many empty replicas as are in force, or as the bounds let there be.

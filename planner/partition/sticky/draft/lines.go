@@ -44,8 +44,8 @@ func slack(even, low plan.Load) plan.Load {
 	return max(plan.Load(target), 1)
 }
 
-// Even is the load that the replicas would carry if it could be dealt evenly: the mean, without the items that are above
-// it, which have a replica of their own.
+// Even is the load that the replicas would carry if it could be dealt evenly: the mean, without the items that are
+// above it, which have a replica of their own.
 func (v *view) Even() plan.Load {
 	rest, bins := v.Setting.Total, v.N
 	const passes = 16

@@ -27,7 +27,8 @@ func (m *members) Members(r int) []int32 {
 	return m.member[r]
 }
 
-// list makes all members at once. Each replica's are ranked when they are asked for: in a fleet at rest the last one's alone are.
+// list makes all members at once. Each replica's are ranked when they are asked for: in a fleet at rest the last one's
+// alone are.
 func (m *members) list() {
 	m.member, m.ranked = make([][]int32, m.N), make([]bool, m.N)
 	backing := make([]int32, len(m.Of))

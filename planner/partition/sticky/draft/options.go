@@ -46,13 +46,16 @@ func (o Options) Complete(items int) (Options, error) {
 		o.Down = o.High
 	}
 	if o.Down > o.High || o.Down < o.Low {
-		return o, fmt.Errorf("partitioning from the plan in force: down (%s) is between low (%s) and high (%s)", o.Down, o.Low, o.High)
+		return o, fmt.Errorf("partitioning from the plan in force: down (%s) is between low (%s) and high (%s)", o.Down,
+			o.Low, o.High)
 	}
 	if o.Low > o.High || o.Drain > o.Low {
-		return o, fmt.Errorf("partitioning from the plan in force: drain (%s), low (%s) and high (%s) ascend", o.Drain, o.Low, o.High)
+		return o, fmt.Errorf("partitioning from the plan in force: drain (%s), low (%s) and high (%s) ascend", o.Drain,
+			o.Low, o.High)
 	}
 	if o.MaxMoves < 0 || o.Budget < 0 {
-		return o, fmt.Errorf("partitioning from the plan in force: maxMoves (%d) and budget (%d) are 0 or more", o.MaxMoves, o.Budget)
+		return o, fmt.Errorf("partitioning from the plan in force: maxMoves (%d) and budget (%d) are 0 or more",
+			o.MaxMoves, o.Budget)
 	}
 	if o.Budget == 0 {
 		o.Budget = 2_000_000 + 200*items

@@ -1,6 +1,6 @@
-// Package overload brings replicas below High, with as few moves as it finds: the fewest items that weigh enough, of those the
-// lightest, to the least loaded replica, else the fullest that fits, else by a swap, else by moving a third item out of the
-// way, else one more replica opens.
+// Package overload brings replicas below High, with as few moves as it finds: the fewest items that weigh enough, of
+// those the lightest, to the least loaded replica, else the fullest that fits, else by a swap, else by moving a third
+// item out of the way, else one more replica opens.
 package overload
 
 import (
@@ -96,8 +96,8 @@ func (s relief) unload(d int) bool {
 	return s.more(set, d, need)
 }
 
-// fewest are the fewest items that weigh enough together, of those about the lightest, the heaviest first. An item above
-// low goes nowhere but to an empty replica: where there is none the others leave it alone instead.
+// fewest are the fewest items that weigh enough together, of those about the lightest, the heaviest first. An item
+// above low goes nowhere but to an empty replica: where there is none the others leave it alone instead.
 func (s relief) fewest(d int, need plan.Load) []int32 {
 	all := s.Members(d)
 	s.Steps -= len(all)

@@ -46,9 +46,9 @@ func (s bearing) anyStarved() bool {
 	return false
 }
 
-// Lighten takes memory off a replica: one item, else several, else by a swap, else with one more replica. Where that is not
-// possible, what helps is moved all the same. A replica that is starved may have others carry any load, and makes do with what
-// there is; else they stay at or below low.
+// Lighten takes memory off a replica: one item, else several, else by a swap, else with one more replica. Where that is
+// not possible, what helps is moved all the same. A replica that is starved may have others carry any load, and makes
+// do with what there is; else they stay at or below low.
 func Lighten(in *draft.Draft, d int, why draft.Why) bool {
 	s := bearing{in}
 	lines, enough := []draft.Line{s.Low}, s.High.Memory
@@ -86,7 +86,8 @@ func (s bearing) byMemory(r int) []int32 {
 	all := slices.Clone(s.Members(r))
 	s.Steps -= len(all)
 	slices.SortFunc(all, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.Setting.Bytes[a], s.Setting.Bytes[b]), cmp.Compare(s.Setting.Items[a].ID, s.Setting.Items[b].ID))
+		return cmp.Or(cmp.Compare(s.Setting.Bytes[a], s.Setting.Bytes[b]),
+			cmp.Compare(s.Setting.Items[a].ID, s.Setting.Items[b].ID))
 	})
 	return all
 }
@@ -182,14 +183,16 @@ func (s bearing) trade(a, b int32, r, d int, why draft.Why) bool {
 // repackSteps bounds the search for a plan within the memory; a look at all replicas is as many steps as there are.
 const repackSteps = 1_000_000
 
-// repack looks for any plan within the memory and the rules, with as much where it is as it finds first; none: everything stays.
+// repack looks for any plan within the memory and the rules, with as much where it is as it finds first; none:
+// everything stays.
 func (s bearing) repack() {
 	p := packer{s: s, steps: min(repackSteps, s.Steps)}
 	for r := range s.N {
 		p.items = append(p.items, s.Members(r)...)
 	}
 	slices.SortFunc(p.items, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.Setting.Bytes[b], s.Setting.Bytes[a]), cmp.Compare(s.Setting.Items[a].ID, s.Setting.Items[b].ID))
+		return cmp.Or(cmp.Compare(s.Setting.Bytes[b], s.Setting.Bytes[a]),
+			cmp.Compare(s.Setting.Items[a].ID, s.Setting.Items[b].ID))
 	})
 	for _, i := range p.items {
 		p.homes = append(p.homes, s.Of[i])
@@ -201,7 +204,8 @@ func (s bearing) repack() {
 	p.run()
 }
 
-// packer is a depth-first search: items that take the most first, each where it was, else on the others, the emptiest first.
+// packer is a depth-first search: items that take the most first, each where it was, else on the others, the emptiest
+// first.
 type packer struct {
 	s     bearing
 	items []int32
