@@ -66,7 +66,7 @@ const (
 	OldValue    ProblemKind = "OldValue"    // a value is older than is believed
 	HeldLong    ProblemKind = "HeldLong"    // last good values have stood for long
 	SharedName  ProblemKind = "SharedName"  // two clusters have the name by which the metric tells them apart
-	QueryWarned ProblemKind = "QueryWarned" // Prometheus answered with a warning
+	QueryWarned ProblemKind = "QueryWarned" // Prometheus, or the pods, answered with a warning
 )
 
 // MetricProblem is one thing wrong with a metric's answer; Metric is empty where it is about all of them.

@@ -151,8 +151,15 @@ func Matchers(labels map[string]string) string {
 	return b.String()
 }
 
-// execute fills the template. An error quotes the values that it met: of each cluster's only so much is kept.
-func (b *Budget) execute(t *Template, data map[string]string) (string, error) {
+// execute fills the template. An error quotes the values that it met: of each cluster's only so much is kept. A panic of
+// text/template's own is an error of the query, as one of a function is already: queries are rendered side by side, and
+// no goroutine of them may end the planner.
+func (b *Budget) execute(t *Template, data map[string]string) (query string, err error) {
+	defer func() {
+		if met := recover(); met != nil {
+			query, err = "", fmt.Errorf("the template ended in a panic of type %T: write it in another way", met)
+		}
+	}()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if b.spent() {
@@ -160,7 +167,7 @@ func (b *Budget) execute(t *Template, data map[string]string) (string, error) {
 	}
 	*t.spent, t.out = newAccount(), &bounded{}
 	defer func() { b.take(*t.spent, t.out.Len()) }()
-	if err := t.parsed.Execute(t.out, data); err != nil {
+	if err = t.parsed.Execute(t.out, data); err != nil {
 		return "", shortened(err)
 	}
 	return t.out.String(), nil

@@ -181,3 +181,19 @@ func TestNoTemplateGoesOnWithoutEnd(t *testing.T) {
 		})
 	}
 }
+
+// A panic in a template's execution is an error of its query, and the next query is rendered: both are asked for beside others.
+func TestAPanicOfATemplateIsAnErrorOfItsQuery(t *testing.T) {
+	budget := NewBudget()
+	const want = "rendering the query of cluster \"a\": the template ended in a panic of type runtime.errorString: write it in another way"
+	if got, err := budget.Render(&Template{spent: &account{}}, plan.Shard{ID: "a"}); got != "" || err == nil || err.Error() != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	good, err := ParseTemplate(`up{cluster="{{.name}}"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := budget.Render(good, plan.Shard{Name: "a"}); err != nil || got != `up{cluster="a"}` {
+		t.Errorf("%q, %v", got, err)
+	}
+}
