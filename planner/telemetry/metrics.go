@@ -30,8 +30,7 @@ const (
 
 // panicPhases is the closed set, for the metric that shows every phase from the start.
 func panicPhases() []string {
-	return []string{PhaseTakeOver, PhaseGather, PhaseFetch, PhaseObserve, PhaseDecide, PhaseStore, PhaseRepair,
-		PhaseWatch}
+	return []string{PhaseTakeOver, PhaseGather, PhaseFetch, PhaseObserve, PhaseDecide, PhaseStore, PhaseRepair, PhaseWatch}
 }
 
 // Metrics are the planner's. A plain gauge that only a leader knows is 0 on a standby, one with labels is absent there.
@@ -83,56 +82,45 @@ type Metrics struct {
 // NewMetrics registers the planner's metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner", Name: name,
-			Help: help})
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner", Name: name, Help: help})
 	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner", Name: name,
-			Help: help}, labels)
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "planner", Name: name, Help: help}, labels)
 	}
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner", Name: name,
-			Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner", Name: name, Help: help}, labels)
 	}
 	// From a fleet of 100 without I/O (0.2 ms) to a Prometheus that takes its whole timeout.
 	buckets := prometheus.ExponentialBuckets(0.0005, 4, 9)
 	m := &Metrics{
-		Cycles: counters("cycles_total", "Cycles by result: changed, quiet, kept (a phase refused its input), failed.",
-			"result"),
-		CycleTime: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ballast", Subsystem: "planner",
-			Name: "cycle_duration_seconds",
+		Cycles: counters("cycles_total", "Cycles by result: changed, quiet, kept (a phase refused its input), failed.", "result"),
+		CycleTime: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ballast", Subsystem: "planner", Name: "cycle_duration_seconds",
 			Help: "Time of a whole cycle with its I/O.", Buckets: buckets}),
-		PhaseTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ballast", Subsystem: "planner",
-			Name: "phase_duration_seconds",
+		PhaseTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ballast", Subsystem: "planner", Name: "phase_duration_seconds",
 			Help: "Time of a cycle's parts: gather and fetch are I/O, decide is every pure phase, store and apply write.", Buckets: buckets}, []string{"phase"}),
-		Leader:    gauge("leader", "1 on the replica that plans."),
-		revision:  gauge("plan_revision", "Revision of the plan in force."),
-		mode:      gauges("plan_mode", "1 for the mode of the plan in force.", "mode"),
-		rollout:   gauges("rollout_stage", "1 for the stage of the rollout under way.", "stage"),
-		replicas:  gauges("replicas", "Replicas: planned, env (ARGOCD_CONTROLLER_REPLICAS), found and ready.", "of"),
-		clusters:  gauge("clusters", "Clusters discovered."),
-		load:      gauges("replica_load_ratio", "Load index of each replica under the plan in force.", "replica"),
-		count:     gauges("replica_clusters", "Clusters of each replica under the plan in force.", "replica"),
-		imbalance: gauges("imbalance_ratio", "Makespan over mean: of the plan in force, and of the candidate.", "of"),
-		moves:     gauge("candidate_moves", "Clusters that the candidate would move."),
-		votes:     gauge("votes", "Samples that the election of the most wanted partition has so far."),
-		values:    gauges("metric_values", "Values of each metric by where they come from.", "metric", "flag"),
-		problems:  gauges("problems", "Problems of the last cycle by phase and kind.", "phase", "kind"),
-		Steps: counters("steps_total", "Writes to Secrets, the workload and its pods by kind and result.", "step",
-			"result"),
-		Held: gauge("held_steps", "Differences from the plan that are left alone for now."),
-		Writes: counters("plan_writes_total", "Writes of the plan, the history and the status by result.",
-			"object", "result"),
-		PlanRefused: counters("plan_refused_total",
-			"Plans found in the ConfigMap that were not believed, and put back, by what was wrong.", "kind"),
-		breakGlass: gauge("enforcement_off", "1 while a person's break-glass annotation is on the plan."),
+		Leader:      gauge("leader", "1 on the replica that plans."),
+		revision:    gauge("plan_revision", "Revision of the plan in force."),
+		mode:        gauges("plan_mode", "1 for the mode of the plan in force.", "mode"),
+		rollout:     gauges("rollout_stage", "1 for the stage of the rollout under way.", "stage"),
+		replicas:    gauges("replicas", "Replicas: planned, env (ARGOCD_CONTROLLER_REPLICAS), found and ready.", "of"),
+		clusters:    gauge("clusters", "Clusters discovered."),
+		load:        gauges("replica_load_ratio", "Load index of each replica under the plan in force.", "replica"),
+		count:       gauges("replica_clusters", "Clusters of each replica under the plan in force.", "replica"),
+		imbalance:   gauges("imbalance_ratio", "Makespan over mean: of the plan in force, and of the candidate.", "of"),
+		moves:       gauge("candidate_moves", "Clusters that the candidate would move."),
+		votes:       gauge("votes", "Samples that the election of the most wanted partition has so far."),
+		values:      gauges("metric_values", "Values of each metric by where they come from.", "metric", "flag"),
+		problems:    gauges("problems", "Problems of the last cycle by phase and kind.", "phase", "kind"),
+		Steps:       counters("steps_total", "Writes to Secrets, the workload and its pods by kind and result.", "step", "result"),
+		Held:        gauge("held_steps", "Differences from the plan that are left alone for now."),
+		Writes:      counters("plan_writes_total", "Writes of the plan, the history and the status by result.", "object", "result"),
+		PlanRefused: counters("plan_refused_total", "Plans found in the ConfigMap that were not believed, and put back, by what was wrong.", "kind"),
+		breakGlass:  gauge("enforcement_off", "1 while a person's break-glass annotation is on the plan."),
 		// The name is a contract, without the planner's subsystem: it is what people alert on. No labels; absent while
 		// unknown.
 		Enforcement: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Name: "enforcement_up",
-			Help: "1 while the webhook holds the plan, 0 while it does not, absent while there is nothing to hold."},
-			nil),
-		Configured: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "enforcement",
-			Name: "configuration_matches",
+			Help: "1 while the webhook holds the plan, 0 while it does not, absent while there is nothing to hold."}, nil),
+		Configured: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "enforcement", Name: "configuration_matches",
 			Help: "1 while the installed webhook configuration is the shipped one, 0 while it is not, absent while that is unknown."}, nil),
 		paused:      gauge("paused", "1 while a person paused new decisions."),
 		ConfigError: gauge("config_error", "1 while the configuration file on disk is refused and the last good one is in use."),
@@ -155,13 +143,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.Panics.WithLabelValues(phase)
 	}
 	m.registerOwnership(r)
-	m.sizes, m.counts, m.blocked, m.basis = newSizeMetrics(r), newCountMetrics(r), newBlockedMetrics(r),
-		newBasisMetrics(r)
+	m.sizes, m.counts, m.blocked, m.basis = newSizeMetrics(r), newCountMetrics(r), newBlockedMetrics(r), newBasisMetrics(r)
 	m.each, m.Work = newClusterMetrics(r), newWorkMetrics(r)
-	r.MustRegister(m.Cycles, m.CycleTime, m.PhaseTime, m.Leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters,
-		m.load, m.count,
-		m.imbalance, m.moves, m.votes, m.values, m.problems, m.Steps, m.Held, m.Writes, m.PlanRefused, m.breakGlass,
-		m.Enforcement,
+	r.MustRegister(m.Cycles, m.CycleTime, m.PhaseTime, m.Leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
+		m.imbalance, m.moves, m.votes, m.values, m.problems, m.Steps, m.Held, m.Writes, m.PlanRefused, m.breakGlass, m.Enforcement,
 		m.Configured, m.paused, m.ConfigError, m.Panics, m.lastCycle)
 	return m
 }

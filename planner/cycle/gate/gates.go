@@ -101,10 +101,9 @@ func when(shut bool) string {
 // clusters without an owner. A size in place changes no owner, no replica and no env, so that it waits for little: a
 // replica grows while a rollout is under way, while a discovery is refused, and after a trip, whose harm may be that it
 // is too small; it shrinks at rest alone. What change.moves says comes after all that would hold moves without it: it
-// is said to block those that it holds alone. The last rows block what a rollout does, and are asked once its target is
-// known: moves alone may begin on a workload that is not ballast's.
+// is said to block those that it holds alone. The last rows are ofRollouts.
 func Table() []gate {
-	return []gate{
+	return append([]gate{
 		{Name: "breakGlass", Blocks: Everything, brief: "enforcement is off",
 			shut: func(s Situation) string { return when(s.BreakGlass) }},
 		{Name: "paused", Blocks: frozen, brief: "a person paused it",
@@ -167,6 +166,13 @@ func Table() []gate {
 			}},
 		{Name: "underWay", Blocks: Everything &^ SizeUp, brief: "a rollout is under way",
 			shut: func(s Situation) string { return when(s.UnderWay) }},
+	}, ofRollouts()...)
+}
+
+// ofRollouts block what a rollout does, and are asked once its target is known: moves alone may begin on a workload that
+// is not ballast's.
+func ofRollouts() []gate {
+	return []gate{
 		{Name: "stopAgain", Blocks: StopAll, Kind: "HeldOff", shut: func(s Situation) string { return s.StopAgain }},
 		{Name: "restartAgain", Blocks: RestartAll, Kind: "RestartWaits", shut: func(s Situation) string { return s.RestartAgain }},
 		{Name: "unmanaged", Blocks: Workload, Kind: "WorkloadUnmanaged",
