@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/change/harm"
+	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/safety"
+	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
 )
 
@@ -60,12 +63,37 @@ func TestAMemoryTripKeepsNobodyElseOnADeadReplica(t *testing.T) {
 	}
 	parts, _ := w.in.Memory.Parts(nil) // another leader
 	w.in.Memory.Changes, _ = func() (memory.Changes, []error) { m, dropped := memory.Of(parts); return m.Changes, dropped }()
+	w.in.Cordon = fmt.Sprintf("%d=%s", other, w.in.Now.Add(time.Hour).UTC().Format(time.RFC3339))
+	if left := w.dies(other, 40); len(left) > 0 || !slices.Equal(w.on(killed), before) {
+		t.Errorf("on the dead replica that a person wants empty are %v; on the one that was killed %v, want %v; %v",
+			left, w.on(killed), before, messages(w.last))
+	}
 	if left := w.dies(killed, 40); !slices.Equal(left, before) {
 		t.Errorf("%v are on the replica that was killed, want %v; %v", left, before, messages(w.last))
 	}
 	w.in.Tripped = "" // a person's word
 	if left := w.dies(killed, 40); len(left) > 0 || w.in.Memory.Changes.Trip != nil {
 		t.Errorf("%v are on the dead replica after ballast resume, trip %+v; %v", left, w.in.Memory.Changes.Trip, messages(w.last))
+	}
+}
+
+// TestAMemoryTripHoldsNoGroup: of clusters that stay together, those that the waves did not move leave without the one that they did, and
+// what was proposed does not end since it would take that one along.
+func TestAMemoryTripHoldsNoGroup(t *testing.T) {
+	w, _, other := killedBehindADrain(t)
+	changes, had := w.in.Memory.Changes, w.on(other)
+	held := func(name string) bool { return slices.Contains(changes.TripMoved, name) }
+	stay := slices.DeleteFunc(slices.Clone(had), func(name string) bool { return !held(name) })
+	free := slices.DeleteFunc(slices.Clone(had), held)
+	w.in.Config.Partition.Groups = []config.Group{together("pay")}
+	for _, name := range []string{stay[0], free[0]} {
+		w.secret(name).Labels = labeltext.Of(map[string]string{"pay": "yes"}, []string{"pay"})
+	}
+	if left := w.dies(other, 40); !slices.Equal(left, stay) {
+		t.Errorf("on the dead replica are %v, want %v, which the trip holds; %v", left, stay, messages(w.last))
+	}
+	if w.in.InForce.Rollout != nil {
+		t.Errorf("%+v never ends", w.in.InForce.Rollout)
 	}
 }
 
@@ -122,7 +150,7 @@ func TestATripThatDoesNotSayWhatItHoldsStopsEveryFailover(t *testing.T) {
 			if got := safety.StopsFor("Failover", w.in, c); got != test.want {
 				t.Errorf("every failover stops: %t, want %t", got, test.want)
 			}
-			stay := safety.StayOf(c)
+			stay := c.Stay()
 			got := map[string]bool{"a on 0": stay.Holds("a", 0), "c on 1": stay.Holds("c", 1), "c on 0": stay.Holds("c", 0)}
 			want := map[string]bool{"a on 0": !test.want, "c on 1": !test.want, "c on 0": false}
 			if diff := cmp.Diff(want, got); diff != "" {

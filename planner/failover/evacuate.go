@@ -47,7 +47,7 @@ type Request struct {
 	Apart       map[string][]string   // the groups of which no two share a replica, by cluster
 	Beyond      [][]string            // of those, what replicas have beside the plan's rows
 	Fixed       map[string]bool       // clusters whose Secret nobody may write
-	Held        map[string]bool       // clusters that no failover moves; people know of them, and a cordon moves them all the same
+	Held        map[string]bool       // clusters that stay, since a trip says so; people know of it
 	Gone        map[string]bool       // clusters without a Secret: their rows follow the others of their server, and keep none
 	Unwell      []int
 	Works       map[int]bool // unwell replicas that work again: somebody has what is on them

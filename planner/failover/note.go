@@ -56,7 +56,7 @@ func (e *evacuation) keep() {
 		g := e.groupOf[name]
 		switch {
 		case e.Gone[name]: // nobody runs it, and its row goes in time
-		case e.holds(name), e.holds(g.trapped): // the trip that holds it is told of
+		case e.Held[name]: // the trip that holds it is told of
 		case e.pinned(name):
 			e.note(PinnedStays, name, at, "cluster %q stays on replica %d, which is %s, for it is pinned there: unpin it, or pin it to another", name, at, e.state(at))
 		case e.Fixed[name]:
@@ -68,7 +68,10 @@ func (e *evacuation) keep() {
 				kind = PinnedStays
 			}
 			why := "it has the server of %q, which stays: delete or unpin one of them"
-			if rows := e.View.Plan.Clusters; rows[name].Server != rows[g.trapped].Server {
+			if e.Held[g.trapped] {
+				why = "it goes with %q, which a trip for memory holds: `ballast resume` ends that"
+			}
+			if rows := e.View.Plan.Clusters; !e.Held[g.trapped] && rows[name].Server != rows[g.trapped].Server {
 				why = "a group has it stay together with %q, which stays: unpin that, or change the group"
 			}
 			e.note(kind, name, at, "cluster %q stays on replica %d, which is %s, for "+why, name, at, e.state(at),

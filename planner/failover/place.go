@@ -56,7 +56,7 @@ func (e *evacuation) stands(name string) placement.Cluster {
 	switch {
 	case e.Gone[name]:
 		c.Claim = placement.Follows
-	case e.pinned(name) || e.Fixed[name] || e.holds(name):
+	case e.pinned(name) || e.Fixed[name] || e.Held[name]:
 		c.Claim = placement.Fixed
 	}
 	return c
@@ -77,12 +77,7 @@ func (e *evacuation) pinned(name string) bool {
 // leaves reports whether the cluster can move off a replica that is to be empty.
 func (e *evacuation) leaves(name string) bool {
 	keeps := e.Gone[name] || e.pinned(name) || e.Fixed[name]
-	return !keeps && !e.holds(name) && !e.groupOf[name].stays()
-}
-
-// holds reports whether a cluster is held where it is, and no person wants that empty.
-func (e *evacuation) holds(name string) bool {
-	return e.Held[name] && !slices.Contains(e.cordoned, e.at(name))
+	return !keeps && !e.Held[name] && !e.groupOf[name].stays()
 }
 
 // servers is how many moves a unit's are.

@@ -70,12 +70,20 @@ func markApart(fleet discover.Fleet, groups []Group) {
 
 // Regroup finds the groups' clusters, and has those stay together that are: whatever moves one of them from now on
 // moves the others of its replica. What stands elsewhere joins them by the partition, in waves and within the budget.
+// What a trip for memory holds stays without the others.
 func (g *Ground) Regroup() {
 	if len(g.Groups) == 0 && !anyBound(g.Fleet) {
 		return
 	}
 	markApart(g.Fleet, g.Groups)
-	joined := g.Units().Links(g.Groups, func(i int) int { return g.Standing(i) })
+	stay := g.In.Memory.Changes.Stay()
+	joined := g.Units().Links(g.Groups, func(i int) int {
+		at := g.Standing(i)
+		if stay.Holds(g.Fleet.Clusters[i].Shard.ID, at) {
+			return plan.NoReplica
+		}
+		return at
+	})
 	for i := range g.Fleet.Clusters {
 		g.Fleet.Clusters[i].Bound = joined.Leads(g.Fleet.Clusters[i])
 	}

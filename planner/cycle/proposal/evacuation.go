@@ -15,7 +15,6 @@ import (
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/problem"
-	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -47,7 +46,7 @@ func fromMemory(g *ground.Ground, r *failover.Request) {
 func evacuation(s *snapshot.Snapshot) *Proposed {
 	var unwell []int
 	if s.May(gate.FailOver) {
-		unwell = slices.DeleteFunc(s.Replicas.Unwell(), safety.StayOf(s.Changes).Killed)
+		unwell = slices.DeleteFunc(s.Replicas.Unwell(), s.Changes.Stay().Killed)
 	}
 	if len(unwell) == 0 && (len(s.Cordoned) == 0 || !s.May(gate.Drain)) {
 		return nil
@@ -110,10 +109,9 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	for _, replica := range unwell {
 		working[replica] = works(s, replica)
 	}
-	stay := safety.StayOf(s.Changes)
 	held := map[string]bool{}
 	for name, row := range s.Next.Clusters {
-		held[name] = stay.Holds(name, row.Replica)
+		held[name] = s.Held(name, row.Replica)
 	}
 	r := failover.Request{Held: held, View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell,
 		Works: working, Shut: s.Shut(),
@@ -129,7 +127,7 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 		r.Shut = append(r.Shut, s.Cordoned...)
 	}
 	if len(unwell) > 0 { // those that were killed are full, also where they work again
-		r.Shut = append(r.Shut, stay.Replicas...)
+		r.Shut = append(r.Shut, s.Changes.Stay().Replicas...)
 	}
 	// as the partition has it
 	r.Capacity = cmp.Or(bounds.Capacity(s.Ground), s.Capacity)
@@ -181,12 +179,16 @@ func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool, held map[s
 	for _, g := range s.Groups {
 		for _, i := range g.Members {
 			at := s.FixedTo(i).At
-			dead := slices.Contains(unwell, at) && !works[at]
-			holds[g.Name] = holds[g.Name] || dead || held[s.Fleet.Clusters[i].Shard.ID]
+			holds[g.Name] = holds[g.Name] || slices.Contains(unwell, at) && !works[at]
 		}
 	}
 	free := slices.DeleteFunc(slices.Clone(s.Groups), func(g ground.Group) bool { return holds[g.Name] })
-	joined := s.Units().Links(free, ground.Whole)
+	joined := s.Units().Links(free, func(i int) int {
+		if held[s.Fleet.Clusters[i].Shard.ID] { // the others go without what a trip holds
+			return plan.NoReplica
+		}
+		return ground.Whole(i)
+	})
 	clusters := slices.Clone(s.Fleet.Clusters)
 	for i := range clusters {
 		clusters[i].Bound = joined.Leads(clusters[i])

@@ -1,9 +1,6 @@
 package safety
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"ballast/planner/change"
@@ -15,7 +12,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/plural"
 )
 
 // WaveOrphans are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
@@ -93,55 +89,6 @@ func StopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
 		return in.Paused
 	}
 	return Stops(in, c)
-}
-
-// Stay is what no failover moves during a trip for memory: what is on a replica that was killed for it, and the
-// clusters that the waves moved behind which that happened. The next replica would be killed by what killed that one.
-// The zero value holds nothing.
-type Stay struct {
-	Replicas []int
-	Clusters []string
-}
-
-// StayOf is what the trip holds that stands, where it says so.
-func StayOf(c memory.Changes) Stay {
-	if c.Trip == nil || c.Trip.Reason != harm.OOMKilled || !c.Trip.Bounds(c.TripMoved) {
-		return Stay{}
-	}
-	return Stay{c.Trip.Replicas, c.TripMoved}
-}
-
-// Holds reports whether a cluster on that replica stays there.
-func (s Stay) Holds(cluster string, replica int) bool {
-	_, moved := slices.BinarySearch(s.Clusters, cluster)
-	return moved || s.Killed(replica)
-}
-
-// Killed reports whether a replica is one of those that were killed.
-func (s Stay) Killed(replica int) bool { return slices.Contains(s.Replicas, replica) }
-
-// String is the end of a sentence for people; empty where nothing is held.
-func (s Stay) String() string {
-	if len(s.Replicas) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", and of those neither off %s nor the %s that moved before that, the first is %q",
-		named(s.Replicas), plural.Of(len(s.Clusters), "cluster"), s.Clusters[0])
-}
-
-// mostNamed replicas are named to people.
-const mostNamed = 10
-
-func named(replicas []int) string {
-	text := make([]string, 0, mostNamed)
-	for _, replica := range replicas[:min(len(replicas), mostNamed)] {
-		text = append(text, fmt.Sprint(replica))
-	}
-	all := "replica " + strings.Join(text, ", ")
-	if more := len(replicas) - mostNamed; more > 0 {
-		all += fmt.Sprintf(" and %d more", more)
-	}
-	return all
 }
 
 // keepUnseen keeps what was remembered of the owners of clusters that are not seen: whoever comes back is as before.

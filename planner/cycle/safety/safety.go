@@ -270,7 +270,7 @@ func (w *Breaker) judgeWaves(g *ground.Ground) {
 		stopped := "nothing moves and nothing scales any more: "
 		if !StopsFor(change.Failover, w.In, *m) {
 			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell" +
-				StayOf(*m).String() + ": "
+				m.Stay().String() + ": "
 		}
 		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "Tripped", Message: stopped + why +
 			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped +
@@ -292,7 +292,7 @@ func (w *Breaker) trips(trip *harm.Trip, moved []string) {
 		joined, all := stands.Joined(m.TripMoved, *trip, moved)
 		m.Trip, m.TripTold, m.TripMoved = &joined, false, all
 	}
-	if len(StayOf(*m).Replicas) == 0 {
+	if v := w.Out.Replicas; len(m.Stay().Replicas) == 0 || v.Held == health.WholeFleet { // as for what is suspect
 		return
 	}
 	for _, s := range w.Out.Replicas.Sick {

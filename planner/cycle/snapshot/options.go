@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"slices"
+
 	"fmt"
 	"math"
 	"time"
@@ -81,25 +83,33 @@ func stops(s *Snapshot, cause change.Cause) bool {
 	return safety.StopsFor(cause, s.In, s.Changes) || cause == change.Failover && handsOn(s)
 }
 
+// Held reports whether a trip for memory has a cluster stay on that replica. Where a person wants the replica empty, it
+// has not. What proposes a failover and what ends one that is under way must agree in this: one would begin and end
+// without an end.
+func (s *Snapshot) Held(name string, at int) bool {
+	return s.Changes.Stay().Holds(name, at) && !slices.Contains(s.Cordoned, at)
+}
+
 // handsOn reports whether the rollout under way has yet to move what a trip for memory holds, or to move something to a
-// replica that was killed. It ends, and what is left of it is proposed anew without those.
+// replica that was killed. It ends, and what is left of it is proposed anew without those. A row without a Secret
+// follows the others of its server, and hands on nothing.
 func handsOn(s *Snapshot) bool {
-	r, stay := s.Next.Rollout, safety.StayOf(s.Changes)
+	r, stay := s.Next.Rollout, s.Changes.Stay()
 	if r == nil || len(stay.Replicas) == 0 {
 		return false
 	}
 	for name, from := range r.Was {
-		if stay.Holds(name, from) {
+		if s.Held(name, from) && standing.Has(s.Fleet, name) {
 			return true
 		}
 	}
 	for name, to := range s.Changes.Target {
 		_, moving := r.Was[name]
 		at := s.Next.Clusters[name].Replica
-		if moving || at == to {
+		if moving || at == to || !standing.Has(s.Fleet, name) {
 			continue
 		}
-		if stay.Killed(to) || stay.Holds(name, at) {
+		if stay.Killed(to) || s.Held(name, at) {
 			return true
 		}
 	}
