@@ -201,9 +201,10 @@ func loadedAt(leaf Pair, r Rules) time.Time {
 	return chain[0].NotBefore.Add(backdate + r.Overlap)
 }
 
-// retain collects the other certificates that are trusted now, the leaf's own CA first: what a pod serves may be
-// theirs. ca.crt beside the leaf only says which of them goes first: a CA stands in the bundles before a leaf of it is
-// issued, and whoever may write that Secret would be trusted by all webhooks, and have the bundles settle without end.
+// retain collects the other certificates that are trusted now, in the bundles' order: what a pod serves may be theirs.
+// Where there are too many, the leaf's own CA stays. ca.crt beside the leaf only says which that is: a CA stands in the
+// bundles before a leaf of it is issued, and whoever may write that Secret would be trusted by all webhooks, and have
+// the bundles settle without end.
 func retain(s State, ca *x509.Certificate, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	known := func(c *x509.Certificate) bool { return c.Equal(ca) || slices.ContainsFunc(out, c.Equal) }
@@ -215,6 +216,9 @@ func retain(s State, ca *x509.Certificate, now time.Time) []*x509.Certificate {
 			}
 		}
 	}
+	if len(out) <= maxRetained {
+		return out
+	}
 	beside, _ := certificates(s.LeafCA)
 	first, rest := []*x509.Certificate(nil), []*x509.Certificate(nil)
 	for _, c := range out {
@@ -224,8 +228,7 @@ func retain(s State, ca *x509.Certificate, now time.Time) []*x509.Certificate {
 			rest = append(rest, c)
 		}
 	}
-	out = append(first, rest...)
-	return out[:min(len(out), maxRetained)]
+	return append(first, rest...)[:maxRetained]
 }
 
 // join makes a caBundle: the CA, then the others.

@@ -257,6 +257,46 @@ func TestAForeignCAOfTheLeafsSecretIsTrustedNowhere(t *testing.T) {
 	t.Error("the leaf is never issued")
 }
 
+// TestWhoAlternatesTheLeafsCAKeepsNoLeafFromBeingIssued: two CAs that the bundles hold take turns beside the leaf, every
+// 20 s. With as many as a bundle may hold, and with one more, the bundles are written at most once.
+func TestWhoAlternatesTheLeafsCAKeepsNoLeafFromBeingIssued(t *testing.T) {
+	must := made(t)
+	var cas [][]byte
+	old := must(NewCA(start()))
+	cas = append(cas, old.Cert)
+	for range maxRetained {
+		cas = append(cas, must(NewCA(start())).Cert)
+	}
+	for name, held := range map[string]int{"two": 2, "as many as may be": maxRetained, "one more": maxRetained + 1} {
+		t.Run(name, func(t *testing.T) {
+			ca, now := must(NewCA(start())), start()
+			s := State{CA: ca, Leaf: must(NewLeaf(old, rules().DNSNames, start())), BundledAt: start(),
+				Bundles: four(slices.Concat(ca.Cert, slices.Concat(cas[:held]...)))}
+			var got []ActionKind
+			for i := range 6 {
+				s.LeafCA = cas[i%2]
+				for _, a := range Next(now, s, rules()) {
+					got = append(got, a.Kind)
+					if a.Kind == WriteBundle {
+						s.Bundles, s.BundledAt = four(a.Bundle), now
+					}
+				}
+				if slices.Contains(got, IssueLeaf) {
+					break
+				}
+				now = now.Add(20 * time.Second)
+			}
+			want := []ActionKind{Wait, Wait, IssueLeaf}
+			if held > maxRetained {
+				want = slices.Insert(want, 0, WriteBundle)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestACAThatSomebodyBroughtMaySign(t *testing.T) {
 	own := issue(t, nil, asCA) // its key is in SEC 1, as openssl writes it
 	leaf := made(t)(NewLeaf(Pair{own.certPEM(), own.keyPEM(t)}, rules().DNSNames, start()))

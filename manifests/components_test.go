@@ -268,7 +268,8 @@ func waitsForNoWebhook(namespace, account string) []admissionregistration.MatchC
 		{Name: "not-the-planner",
 			Expression: fmt.Sprintf(`request.userInfo.username != "system:serviceaccount:%s:" + %q || request.dryRun == true`, namespace, account)},
 		{Name: "not-ballasts-own",
-			Expression: `!(request.name in ['ballast-ca', 'ballast-client-ca', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])`},
+			Expression: `!(request.?name.orValue('') in ['ballast-ca', 'ballast-client-ca', 'ballast-plan-key', ` +
+				`'ballast-webhook-ca', 'ballast-webhook-tls'])`},
 	}
 }
 

@@ -53,6 +53,9 @@ func TestWhatMendsTheWebhookWaitsForNone(t *testing.T) {
 				t.Run(name, func(t *testing.T) { told(t, admin.Patch(t.Context(), secret(name), mend), "") })
 			}
 			told(t, admin.Create(t.Context(), labelled(secret("prod-us")), client.DryRunAll), "failed calling webhook")
+			generated := labelled(secret(""))
+			generated.GenerateName = "prod-" // the request of such a create has no name
+			told(t, admin.Create(t.Context(), generated, client.DryRunAll), `failed calling webhook "clusters.ballast.argoproj.io"`)
 			must(admin.Delete(t.Context(), secret(certs.LeafTLS)))
 			told(t, admin.Create(t.Context(), labelled(secret(certs.LeafTLS)), client.DryRunAll), "")
 		})

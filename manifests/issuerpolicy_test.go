@@ -256,6 +256,7 @@ func (b *issuerBed) keepsTheWebhookServing(t *testing.T) {
 	const (
 		webhook, ca = "Certificate ballast-webhook", "Certificate ballast-ca"
 		names       = "spec.dnsNames: the API server asks for ballast-webhook."
+		as          = "spec.privateKey.rotationPolicy, spec.commonName, spec.subject, spec.literalSubject: under a CA of another key"
 		lasts       = "spec.duration, spec.renewBefore: Certificate ballast-ca outlasts each of the webhook's"
 	)
 	own := "ballast-webhook." + b.namespace + ".svc"
@@ -280,6 +281,15 @@ func (b *issuerBed) keepsTheWebhookServing(t *testing.T) {
 		"late by a percentage":          {ca, `{"spec":{"renewBefore":null,"renewBeforePercentage":1}}`, lasts},
 		"a CA for a year":               {ca, `{"spec":{"duration":"8760h","renewBefore":"720h"}}`, ""},
 		"a CA of its third":             {ca, `{"spec":{"renewBefore":null}}`, ""},
+		"a CA of ever another key":      {ca, `{"spec":{"privateKey":{"rotationPolicy":"Always"}}}`, as},
+		"a CA of whatever key":          {ca, `{"spec":{"privateKey":{"rotationPolicy":null}}}`, as},
+		"a CA without a key policy":     {ca, `{"spec":{"privateKey":null}}`, as},
+		"a CA of another name":          {ca, `{"spec":{"commonName":"x"}}`, as},
+		"a CA of no name":               {ca, `{"spec":{"commonName":null}}`, as},
+		"a CA of a subject":             {ca, `{"spec":{"subject":{"organizations":["x"]}}}`, as},
+		"a CA of a literal subject":     {ca, `{"spec":{"commonName":null,"literalSubject":"CN=ballast-ca"}}`, as},
+		"both names":                    {ca, `{"spec":{"literalSubject":"CN=x"}}`, as},
+		"how many requests stay":        {ca, `{"spec":{"revisionHistoryLimit":2}}`, ""},
 		"another key":                   {webhook, `{"spec":{"privateKey":{"algorithm":"RSA","size":4096,"rotationPolicy":"Never"}}}`, ""},
 		"a keystore":                    {webhook, `{"spec":{"keystores":{"pkcs12":{"create":true,"passwordSecretRef":{"name":"a","key":"b"}}}}}`, ""},
 		"another format":                {webhook, `{"spec":{"additionalOutputFormats":[{"type":"CombinedPEM"}]}}`, ""},

@@ -10,7 +10,9 @@ import (
 	"encoding/asn1"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -32,12 +34,24 @@ var (
 	ErrNumbers = errors.New("its RSA key's integers are those of no key: its modulus is not the product of its primes, or is below another of them")
 )
 
-// Pair is tls.X509KeyPair of a key that was judged.
+// Refuses reports whether an error of this package is about the key by itself, so that another key mends it. All others
+// of Pair are about the certificate, or about a key that is not the certificate's.
+func Refuses(err error) bool {
+	return slices.ContainsFunc([]error{ErrBytes, ErrNone, ErrKind, ErrBits, ErrPrimes, ErrNumbers},
+		func(why error) bool { return errors.Is(err, why) })
+}
+
+// Pair is tls.X509KeyPair of a key that was judged. That one's errors quote what the certificate's file holds, without
+// a bound and with whatever bytes: what is told of them has 200 characters, quoted.
 func Pair(cert, key []byte) (tls.Certificate, error) {
 	if _, err := DER(key); err != nil {
 		return tls.Certificate{}, err
 	}
-	return tls.X509KeyPair(cert, key)
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%.200q", err.Error())
+	}
+	return pair, nil
 }
 
 // DER is the key of a PEM text, which is that of the block that tls.X509KeyPair reads, once it was judged.

@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,11 +107,32 @@ func TestAKeyIsRefusedBeforeAnythingComputesWithIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fixture.AtOnce(t, "reading the key", func() {
 				cert, _ := fixture.NewAuthority(t).Leaf(t, 1, time.Now().Add(time.Hour))
-				if _, err := privatekey.Pair(cert, test.text); !errors.Is(err, test.want) {
-					t.Errorf("%v, not %v", err, test.want)
+				_, err := privatekey.Pair(cert, test.text)
+				if !errors.Is(err, test.want) || !privatekey.Refuses(err) {
+					t.Errorf("%v, not %v; of the key: %t", err, test.want, privatekey.Refuses(err))
 				}
 			})
 		})
+	}
+}
+
+// TestWhatIsToldOfAPairIsBounded: the certificate's file may hold whatever blocks, and their types stand in the error.
+func TestWhatIsToldOfAPairIsBounded(t *testing.T) {
+	authority := fixture.NewAuthority(t)
+	cert, _ := authority.Leaf(t, 1, time.Now().Add(time.Hour))
+	_, key := authority.Leaf(t, 2, time.Now().Add(time.Hour))
+	for name, test := range map[string]struct {
+		cert []byte
+		want string
+	}{
+		"of another certificate": {cert, `"tls: private key does not match public key"`},
+		"of many blocks": {bytes.Repeat(inPEM("A \x1b[2J\u2028", nil), 1<<12),
+			`"tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the following types: [` +
+				strings.Repeat(`A \x1b[2J\u2028 `, 10) + `A \x1b["`},
+	} {
+		if _, err := privatekey.Pair(test.cert, key); err == nil || err.Error() != test.want || privatekey.Refuses(err) {
+			t.Errorf("%s: %v\nwant %s", name, err, test.want)
+		}
 	}
 }
 

@@ -127,9 +127,9 @@ func notThePlanner(user string) admissionv1.MatchCondition {
 }
 
 // notBallastsOwn is the other condition of that component: with Argo CD's label on the webhook's certificate, what
-// mends it would wait for the webhook that has no good one.
+// mends it would wait for the webhook that has no good one. A create by generateName has no request.name.
 func notBallastsOwn() admissionv1.MatchCondition {
-	return admissionv1.MatchCondition{Name: "not-ballasts-own", Expression: "!(request.name in " +
+	return admissionv1.MatchCondition{Name: "not-ballasts-own", Expression: "!(request.?name.orValue('') in " +
 		"['ballast-ca', 'ballast-client-ca', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])"}
 }
 

@@ -25,7 +25,7 @@ func aside(account string) []admissionv1.MatchCondition {
 // own is the condition by which writes of ballast's own Secrets ask nobody, with other names in the first ones' place.
 func own(first string) admissionv1.MatchCondition {
 	return admissionv1.MatchCondition{Name: "not-ballasts-own",
-		Expression: `!(request.name in ['` + first + `', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])`}
+		Expression: `!(request.?name.orValue('') in ['` + first + `', 'ballast-plan-key', 'ballast-webhook-ca', 'ballast-webhook-tls'])`}
 }
 
 func shipped(t *testing.T) *admissionv1.MutatingWebhookConfiguration {

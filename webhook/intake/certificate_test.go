@@ -81,6 +81,23 @@ func TestAKeyThatComputesForHoursKeepsNoServerFromTheNextPair(t *testing.T) {
 	}
 }
 
+// TestOneLineTellsOfAFileOfForeignBlocks: the error of crypto/tls has the type of each.
+func TestOneLineTellsOfAFileOfForeignBlocks(t *testing.T) {
+	dir := t.TempDir()
+	_, key := fixture.NewAuthority(t).Leaf(t, 1, time.Now().Add(time.Hour))
+	s := &served{certDir: dir}
+	c := NewServer(ServerOptions{CertDir: dir}).newServing()
+	s.put(t, "tls.crt", bytes.Repeat([]byte("-----BEGIN A\x1b[2J-----\n-----END A\x1b[2J-----\n"), maxPEM/64))
+	s.put(t, "tls.key", key)
+	c.look()
+	if c.refused == nil || !strings.Contains(c.refused.Error(), "failed to find") {
+		t.Fatal(c.refused)
+	}
+	if text := c.refused.Error(); len(text) > 1024 || strings.Contains(text, "\x1b") {
+		t.Errorf("%d bytes are told: %.300q", len(text), text)
+	}
+}
+
 // TestAServerThatStartsWithSuchAKeyServesOnceItIsMended.
 func TestAServerThatStartsWithSuchAKeyServesOnceItIsMended(t *testing.T) {
 	var log lines

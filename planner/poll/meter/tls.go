@@ -54,7 +54,8 @@ func newTLSConfig(ctx context.Context, c config.TLSConfig) (*tls.Config, error) 
 		}
 		pair, err := privatekey.Pair([]byte(certText), []byte(keyText))
 		if err != nil {
-			return nil, fmt.Errorf("unable to use the client cert (%s) and key (%s) of tls_config: %w: give it another key", cert.Description(), key.Description(), err)
+			return nil, fmt.Errorf("unable to use the client cert (%s) and key (%s) of tls_config: %w%s", cert.Description(),
+				key.Description(), err, mend(err))
 		}
 		return &pair, nil
 	}
@@ -63,6 +64,15 @@ func newTLSConfig(ctx context.Context, c config.TLSConfig) (*tls.Config, error) 
 	}
 	made.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair(r.Context()) }
 	return made, nil
+}
+
+// mend is what next, where another key helps. A rotation that is seen halfway, as a key of another certificate, mends
+// itself.
+func mend(err error) string {
+	if privatekey.Refuses(err) {
+		return ": give it another key"
+	}
+	return ""
 }
 
 // judgeSigning judges the key that signs for a token, which may be in PEM or not, and whatever its block is called.

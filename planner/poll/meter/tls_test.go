@@ -102,6 +102,28 @@ func TestNoClientsKeyIsComputedWithUnjudged(t *testing.T) {
 	}
 }
 
+// TestAnotherKeyIsAskedForWhereItHelps: a rotation that is seen halfway is a key of another certificate.
+func TestAnotherKeyIsAskedForWhereItHelps(t *testing.T) {
+	authority := fixture.NewAuthority(t)
+	cert, _ := authority.Leaf(t, 1, time.Now().Add(time.Hour))
+	_, next := authority.Leaf(t, 2, time.Now().Add(time.Hour))
+	const of = "unable to use the client cert (inline) and key (inline) of tls_config: "
+	for name, test := range map[string]struct {
+		key  []byte
+		want string
+	}{
+		"the next certificate's": {next, of + `"tls: private key does not match public key"`},
+		"a vast one":             {fixture.VastKey(t), of + privatekey.ErrNumbers.Error() + ": give it another key"},
+		"none":                   {[]byte("junk"), of + privatekey.ErrNone.Error() + ": give it another key"},
+	} {
+		c := config.DefaultHTTPClientConfig
+		c.TLSConfig = config.TLSConfig{Cert: string(cert), Key: config.Secret(test.key)}
+		if _, err := meter.NewHTTPClient(c); err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, not %s", name, err, test.want)
+		}
+	}
+}
+
 // demanding is a server that asks for a certificate, whoever signed it.
 func demanding(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 	s := httptest.NewUnstartedServer(answer)
