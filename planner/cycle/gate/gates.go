@@ -169,8 +169,8 @@ func Table() []gate {
 	}, ofRollouts()...)
 }
 
-// ofRollouts block what a rollout does, and are asked once its target is known: moves alone may begin on a workload that
-// is not ballast's.
+// ofRollouts block what a rollout does, and are asked once its target is known: moves alone may begin on a workload
+// that is not ballast's.
 func ofRollouts() []gate {
 	return []gate{
 		{Name: "stopAgain", Blocks: StopAll, Kind: "HeldOff", shut: func(s Situation) string { return s.StopAgain }},

@@ -54,7 +54,8 @@ func newTLSConfig(ctx context.Context, c config.TLSConfig) (*tls.Config, error) 
 		}
 		pair, err := privatekey.Pair([]byte(certText), []byte(keyText))
 		if err != nil {
-			return nil, fmt.Errorf("unable to use the client cert (%s) and key (%s) of tls_config: %w%s", cert.Description(),
+			return nil, fmt.Errorf("unable to use the client cert (%s) and key (%s) of tls_config: %w%s",
+				cert.Description(),
 				key.Description(), err, mend(err))
 		}
 		return &pair, nil

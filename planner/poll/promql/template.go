@@ -151,9 +151,9 @@ func Matchers(labels map[string]string) string {
 	return b.String()
 }
 
-// execute fills the template. An error quotes the values that it met: of each cluster's only so much is kept. A panic of
-// text/template's own is an error of the query, as one of a function is already: queries are rendered side by side, and
-// no goroutine of them may end the planner.
+// execute fills the template. An error quotes the values that it met: of each cluster's only so much is kept. A panic
+// of text/template's own is an error of the query, as one of a function is already: queries are rendered side by side,
+// and no goroutine of them may end the planner.
 func (b *Budget) execute(t *Template, data map[string]string) (query string, err error) {
 	defer func() {
 		if met := recover(); met != nil {
