@@ -208,6 +208,8 @@ func (w pinning) pinUnknown(name string, hint bool) problem.Problem {
 	return p
 }
 
+const untilResume = "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
+
 // pinWaits says why a pin of a cluster that is there does not hold; empty: it does, or comes about.
 func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 	there := fmt.Sprintf("there are %d: it waits ", g.Next.Replicas)
@@ -221,14 +223,16 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", g.Next.Mode)
 	case g.Next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
-	case safety.Stops(w.In, w.Out.Memory.Changes):
-		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
+	case safety.Tripped(w.In, w.Out.Memory.Changes):
+		return "PinWaits", there + untilResume
 	case proposal.DownWithClusters(g.Next, w.Out.Replicas):
 		until := there + "until what is on a replica that does not work has left it"
 		if held := proposal.HeldOnDown(g, w.Out.Replicas); held != "" {
 			until += "; " + held
 		}
 		return "PinWaits", until
+	case safety.Stops(w.In, w.Out.Memory.Changes):
+		return "PinWaits", there + untilResume
 	case g.Next.FreeReplicas:
 		return "PinWaits", there + "until whoever scales the workload has as many as it needs (partition.replicas: workload)"
 	}

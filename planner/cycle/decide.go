@@ -231,7 +231,7 @@ func (c advancing) advance(g *ground.Ground) {
 	if o.Ends == "" {
 		o.Ends = proposal.YieldsToFailover(s)
 	}
-	next, progress := rollout.Advance(view, s.Seen(), c.In.Memory.Changes.Target, o, c.In.Now)
+	next, progress := rollout.Advance(view, proposal.Seen(s), c.In.Memory.Changes.Target, o, c.In.Now)
 	c.Out.Progress = progress
 	switch progress.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/safety"
 	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
+	"ballast/planner/plan"
 )
 
 // killedBehindADrain is a fleet of three whose replica 2 was drained for a while; then a replica that received was killed for its memory.
@@ -94,6 +95,22 @@ func TestAMemoryTripHoldsNoGroup(t *testing.T) {
 	}
 	if w.in.InForce.Rollout != nil {
 		t.Errorf("%+v never ends", w.in.InForce.Rollout)
+	}
+}
+
+// TestAPinKeepsNobodyOfItsGroupOnADeadReplica: in mode live the waves of a failover moved what its proposal had parted from a pinned one to
+// where that is, so that the failover ended with it on the dead replica, and began again.
+func TestAPinKeepsNobodyOfItsGroupOnADeadReplica(t *testing.T) {
+	w := undecided(t, skewed(24)...)
+	had := w.on(1)
+	w.in.Config.Partition.Groups = []config.Group{together("pay")}
+	for _, name := range had[:2] {
+		w.secret(name).Labels = labeltext.Of(map[string]string{"pay": "yes"}, []string{"pay"})
+	}
+	w.in.Pins = plan.Pins{had[0]: 1}
+	w.step(time.Minute)
+	if left := w.dies(1, 60); !slices.Equal(left, had[:1]) || w.in.InForce.Rollout != nil {
+		t.Errorf("on the dead replica are %v, want %v, which is pinned there; %+v; %v", left, had[:1], w.in.InForce.Rollout, messages(w.last))
 	}
 }
 

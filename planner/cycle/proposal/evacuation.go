@@ -19,6 +19,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
+	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/plural"
@@ -91,6 +92,22 @@ func pinnedBack(s *snapshot.Snapshot, unwell []int) map[string]bool {
 		}
 	}
 	return parted
+}
+
+// Seen is what a rollout sees that is under way. What leaves a dead replica without its group goes without it in the
+// waves, too: they would leave it with the one that is pinned there, and the failover would end and begin without an end.
+func Seen(s *snapshot.Snapshot) observed.State {
+	seen := s.Seen()
+	if s.Changes.Cause != change.Failover {
+		return seen
+	}
+	parted := pinnedBack(s, s.Replicas.Unwell())
+	for i := range seen.Secrets {
+		if parted[seen.Secrets[i].Name] {
+			seen.Secrets[i].Bound = ""
+		}
+	}
+	return seen
 }
 
 // works reports whether a replica has its clusters, or had them until a moment ago and may have them again.

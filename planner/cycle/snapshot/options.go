@@ -105,11 +105,14 @@ func handsOn(s *Snapshot) bool {
 	}
 	for name, to := range s.Changes.Target {
 		_, moving := r.Was[name]
-		at := s.Next.Clusters[name].Replica
-		if moving || at == to || !standing.Has(s.Fleet, name) {
+		row, planned := s.Next.Clusters[name]
+		if pin, pinned := s.Pins[name]; moving || pinned && pin == to { // a person's word, and no wave moves it
 			continue
 		}
-		if stay.Killed(to) || s.Held(name, at) {
+		if row.Replica == to || !planned || !standing.Has(s.Fleet, name) {
+			continue
+		}
+		if stay.Killed(to) || s.Held(name, row.Replica) {
 			return true
 		}
 	}
