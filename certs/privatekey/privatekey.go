@@ -35,7 +35,7 @@ var (
 )
 
 // Refuses reports whether an error of this package is about the key by itself, so that another key mends it. All others
-// of Pair are about the certificate, or about a key that is not the certificate's.
+// of Pair are about the certificate, a key that is not the certificate's, or one that Go does not parse.
 func Refuses(err error) bool {
 	return slices.ContainsFunc([]error{ErrBytes, ErrNone, ErrKind, ErrBits, ErrPrimes, ErrNumbers},
 		func(why error) bool { return errors.Is(err, why) })
