@@ -130,7 +130,7 @@ func (w *world) uninstall(t *testing.T, m mode, replicas int) {
 			t.Log(w.LastWords(context.WithoutCancel(ctx), 20))
 		}
 	}()
-	must(t, w.Configure(ctx, w.config(m, replicas)))
+	must(t, w.Reconfigure(ctx, w.config(m, replicas)))
 	must(t, site.Poll(ctx, func(ctx context.Context) error {
 		p, err := w.Plan(ctx)
 		now, shapeErr := w.shape(ctx, m)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -26,6 +28,7 @@ const (
 	Webhook       = "ballast-webhook"
 	Lease         = "ballast-argocd-application-controller"
 	PlannerUser   = "system:serviceaccount:argocd:ballast-planner"
+	configMap     = "ballast-config"
 )
 
 // Config is a PlannerConfig: over the defaults, what an end-to-end run cannot wait for, and the Prometheus's address.
@@ -173,6 +176,24 @@ func (s *Site) Configure(ctx context.Context, config map[string]any) error {
 	return nil
 }
 
+// Reconfigure changes the configuration alone, in one write: what begins by it is seen from its beginning, where to apply the
+// whole overlay takes longer than a short rollout.
+func (s *Site) Reconfigure(ctx context.Context, config map[string]any) error {
+	file, err := yaml.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("marshalling the configuration: %w", err)
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{"config.yaml": string(file)}})
+	if err != nil {
+		return fmt.Errorf("marshalling the configuration's patch: %w", err)
+	}
+	maps := s.Client.CoreV1().ConfigMaps(s.Fleet.Namespace)
+	if _, err := maps.Patch(ctx, configMap, apitypes.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("changing ballast's configuration: %w", err)
+	}
+	return nil
+}
+
 // overlay builds a person's own overlay over manifests/overlays/cert-manager: it differs in the configuration.
 func (s *Site) overlay(ctx context.Context, config map[string]any) ([]byte, error) {
 	file, err := yaml.Marshal(config)
@@ -181,7 +202,7 @@ func (s *Site) overlay(ctx context.Context, config map[string]any) ([]byte, erro
 	}
 	patch, err := yaml.Marshal(&corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Name: "ballast-config", Namespace: s.Fleet.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: configMap, Namespace: s.Fleet.Namespace},
 		Data:       map[string]string{"config.yaml": string(file)},
 	})
 	if err != nil {
