@@ -31,7 +31,8 @@ var (
 	ErrKind    = errors.New("its private key is none of RSA, EC and Ed25519, or is encrypted")
 	ErrBits    = errors.New("its RSA key has more than 8192 bits, which no TLS client of Go's takes")
 	ErrPrimes  = errors.New("its RSA key has more than two primes")
-	ErrNumbers = errors.New("its RSA key's integers are those of no key: its modulus is not the product of its primes, or is below another of them")
+	ErrNumbers = errors.New("its RSA key's integers are those of no key: its modulus is not the product of its primes, " +
+		"or is below another of them")
 )
 
 // Refuses reports whether an error of this package is about the key by itself, so that another key mends it. All others

@@ -65,7 +65,6 @@ func TestAKeyThatComputesForHoursKeepsNoServerFromTheNextPair(t *testing.T) {
 		was, told := s.serial(t), log.count(refused)
 		s.put(t, "tls.key", bad)
 		fixture.Eventually(t, "a line in the log", time.Minute, func() bool { return log.count(refused) > told })
-		time.Sleep(2 * certificatePoll)
 		if got, times := s.serial(t), log.count(refused)-told; got != was || times != 1 {
 			t.Errorf("pair %d is served, not %d; told %d times", got, was, times)
 		}
@@ -78,6 +77,28 @@ func TestAKeyThatComputesForHoursKeepsNoServerFromTheNextPair(t *testing.T) {
 	}
 	if log.count(privatekey.ErrNumbers.Error()) != 1 {
 		t.Error("the log does not say what is wrong with the key")
+	}
+}
+
+// TestARefusedPairIsToldOnce: looks are a second apart, and the log of a pair that stays refused must not be.
+func TestARefusedPairIsToldOnce(t *testing.T) {
+	var log lines
+	options := ServerOptions{CertDir: t.TempDir()}
+	log.into(&options)
+	c, s := NewServer(options).newServing(), &served{certDir: options.CertDir}
+	cert, key := fixture.NewAuthority(t).Leaf(t, 1, time.Now().Add(time.Hour))
+	s.put(t, "tls.crt", cert)
+	for i, step := range []struct {
+		key  []byte
+		told int
+	}{{key, 0}, {fixture.VastKey(t), 1}, {nil, 1}, {nil, 1}, {[]byte("junk"), 2}, {nil, 2}, {key, 2}, {[]byte("junk"), 3}} {
+		if step.key != nil {
+			s.put(t, "tls.key", step.key)
+		}
+		c.look()
+		if got := log.count("the serving certificate cannot be taken up; the last good one is served"); got != step.told {
+			t.Errorf("look %d: told %d times, want %d", i, got, step.told)
+		}
 	}
 }
 

@@ -143,7 +143,8 @@ func (t Trip) Bounds(moved []string) bool {
 	if n := len(t.Replicas); n == 0 || n > mostKilled || t.Replicas[0] < 0 {
 		return false
 	}
-	return t.Moved > 0 && t.Moved == len(moved) && slices.IsSorted(t.Replicas) && slices.IsSorted(moved)
+	ordered := slices.IsSorted(t.Replicas) && slices.IsSorted(moved)
+	return ordered && t.Moved > 0 && t.Moved == len(moved)
 }
 
 // With is the trip with more replicas that were killed while it stood; the one that it was given stays as it is.
