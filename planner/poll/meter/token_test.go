@@ -308,7 +308,8 @@ func TestSettingsOfOAuth2ThatCannotBe(t *testing.T) {
 		want string
 	}{
 		"no key": {config.OAuth2{GrantType: "urn:ietf:params:oauth:grant-type:jwt-bearer", ClientCertificateKey: "CANARY",
-			TokenURL: at}, "invalid key: Key must be a PEM encoded PKCS1 or PKCS8 key"},
+			TokenURL: at}, "reading oauth2.client_certificate_key: its private key is none of RSA, EC and Ed25519, or is encrypted: " +
+			"give it another key"},
 		"a parameter twice": {config.OAuth2{TokenURL: at, Scopes: []string{"a"}, EndpointParams: map[string]string{"scope": "b"}},
 			`oauth2: cannot overwrite parameter "scope"`},
 		"a URL that is none":  {config.OAuth2{TokenURL: "://"}, "missing protocol scheme"},
