@@ -223,7 +223,7 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", g.Next.Mode)
 	case g.Next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
-	case safety.Tripped(w.In, w.Out.Memory.Changes):
+	case safety.Stops(w.In, w.Out.Memory.Changes):
 		return "PinWaits", there + untilResume
 	case proposal.DownWithClusters(g.Next, w.Out.Replicas):
 		until := there + "until what is on a replica that does not work has left it"
@@ -231,8 +231,6 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 			until += "; " + held
 		}
 		return "PinWaits", until
-	case safety.Stops(w.In, w.Out.Memory.Changes):
-		return "PinWaits", there + untilResume
 	case g.Next.FreeReplicas:
 		return "PinWaits", there + "until whoever scales the workload has as many as it needs (partition.replicas: workload)"
 	}

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/safety"
+	"ballast/planner/discover"
 	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -99,18 +100,70 @@ func TestAMemoryTripHoldsNoGroup(t *testing.T) {
 }
 
 // TestAPinKeepsNobodyOfItsGroupOnADeadReplica: in mode live the waves of a failover moved what its proposal had parted from a pinned one to
-// where that is, so that the failover ended with it on the dead replica, and began again.
+// where that is, so that the failover ended with it on the dead replica, and began again. A second Secret of either server did the same,
+// since any Secret binds its server to the group; so did a cordon on the replica that died, while another one's failover kept its own waiting.
 func TestAPinKeepsNobodyOfItsGroupOnADeadReplica(t *testing.T) {
-	w := undecided(t, skewed(24)...)
-	had := w.on(1)
-	w.in.Config.Partition.Groups = []config.Group{together("pay")}
-	for _, name := range had[:2] {
-		w.secret(name).Labels = labeltext.Of(map[string]string{"pay": "yes"}, []string{"pay"})
+	second := func(of int) func(*liveWorld, []string) {
+		return func(w *liveWorld, had []string) {
+			w.add("zz", 1)
+			s := w.secret("zz")
+			s.Server, s.Labels = server(had[of]), w.secret(had[of]).Labels
+			s.Shard = discover.ShardValue{State: discover.ShardValid, N: 1}
+		}
 	}
-	w.in.Pins = plan.Pins{had[0]: 1}
-	w.step(time.Minute)
-	if left := w.dies(1, 60); !slices.Equal(left, had[:1]) || w.in.InForce.Rollout != nil {
-		t.Errorf("on the dead replica are %v, want %v, which is pinned there; %+v; %v", left, had[:1], w.in.InForce.Rollout, messages(w.last))
+	for name, test := range map[string]struct {
+		given  func(w *liveWorld, had []string) // the group's two clusters
+		pin    int                              // which of them is pinned; -1: zz
+		stays  []int
+		zz     bool // zz stays, too
+		cordon bool // the replica that dies is to be emptied besides
+	}{
+		"the first is pinned":                  {pin: 0, stays: []int{0}},
+		"the second is pinned":                 {pin: 1, stays: []int{1}},
+		"the other has two Secrets":            {given: second(1), pin: 0, stays: []int{0}},
+		"the other, first, has two Secrets":    {given: second(0), pin: 1, stays: []int{1}},
+		"the pinned one has two Secrets":       {given: second(0), pin: 0, stays: []int{0}, zz: true},
+		"the pinned one, last, has two":        {given: second(1), pin: 1, stays: []int{1}, zz: true},
+		"the second Secret is pinned":          {given: second(0), pin: -1, stays: []int{0}, zz: true},
+		"the replica is cordoned when it dies": {pin: 0, stays: []int{0}, cordon: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			had := w.on(1)
+			w.in.Config.Partition.Groups = []config.Group{together("pay")}
+			for _, name := range had[:2] {
+				w.secret(name).Labels = labeltext.Of(map[string]string{"pay": "yes"}, []string{"pay"})
+			}
+			if test.given != nil {
+				test.given(w, had)
+			}
+			w.minutes(65) // the new one is known by then
+			pinned := "zz"
+			if test.pin >= 0 {
+				pinned = had[test.pin]
+			}
+			w.in.Pins = plan.Pins{pinned: 1}
+			w.step(time.Minute)
+			if test.cordon { // replica 2 failed over within the hour, so that the failover of replica 1 waits
+				w.dies(2, 12)
+				w.down = nil
+				w.minutes(8)
+				w.in.Cordon = "1=" + w.in.Now.Add(6*time.Hour).UTC().Format(time.RFC3339)
+			}
+			var want []string
+			for _, i := range test.stays {
+				want = append(want, had[i])
+			}
+			if test.zz {
+				want = append(want, "zz")
+			}
+			w.down = map[int]bool{1: true}
+			begun := w.begins(45, func() {})
+			if left := w.on(1); !slices.Equal(left, want) || w.in.InForce.Rollout != nil || begun > 2 {
+				t.Errorf("on the dead replica are %v, want %v, whose server is pinned there, after %d rollouts; %+v; %v", left, want, begun,
+					w.in.InForce.Rollout, messages(w.last))
+			}
+		})
 	}
 }
 

@@ -79,13 +79,13 @@ func evacuation(s *snapshot.Snapshot) *Proposed {
 func pinnedBack(s *snapshot.Snapshot, unwell []int) map[string]bool {
 	parted := map[string]bool{}
 	for _, g := range s.Groups {
-		held := map[int]bool{}
-		for _, i := range g.Members {
+		held, all := map[int]bool{}, secretsOf(s, g)
+		for _, i := range all {
 			if pin, pinned := s.Pins[s.Fleet.Clusters[i].Shard.ID]; pinned && pin == s.Standing(i) {
 				held[pin] = slices.Contains(unwell, pin)
 			}
 		}
-		for _, i := range g.Members {
+		for _, i := range all {
 			if !g.Apart && held[s.Standing(i)] {
 				parted[s.Fleet.Clusters[i].Shard.ID] = true
 			}
@@ -94,11 +94,26 @@ func pinnedBack(s *snapshot.Snapshot, unwell []int) map[string]bool {
 	return parted
 }
 
+// secretsOf are a group's clusters with whatever follows one of them: a server is bound by any Secret that is.
+func secretsOf(s *snapshot.Snapshot, g ground.Group) (all []int) {
+	members := map[string]bool{}
+	for _, i := range g.Members {
+		members[s.Fleet.Clusters[i].Shard.Server] = true
+	}
+	for i, c := range s.Fleet.Clusters {
+		if members[c.Shard.Server] && !c.Alone {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 // Seen is what a rollout sees that is under way. What leaves a dead replica without its group goes without it in the
-// waves, too: they would leave it with the one that is pinned there, and the failover would end and begin without an end.
+// waves, too: they would leave it with the one that is pinned there, and the failover would end and begin without an end;
+// so would the drain of a replica that died.
 func Seen(s *snapshot.Snapshot) observed.State {
 	seen := s.Seen()
-	if s.Changes.Cause != change.Failover {
+	if s.Changes.Cause != change.Failover && s.Changes.Cause != change.Drain {
 		return seen
 	}
 	parted := pinnedBack(s, s.Replicas.Unwell())
@@ -194,7 +209,7 @@ func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool, held map[s
 	}
 	holds := map[string]bool{} // groups, by name
 	for _, g := range s.Groups {
-		for _, i := range g.Members {
+		for _, i := range secretsOf(s, g) {
 			at := s.FixedTo(i).At
 			holds[g.Name] = holds[g.Name] || slices.Contains(unwell, at) && !works[at]
 		}
