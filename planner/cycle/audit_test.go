@@ -101,7 +101,8 @@ func TestASecretThatIsUnstampedKeepsNoStatefulSetsCountFromBeingFollowed(t *test
 }
 
 // TestTwinsPinnedApartRest, whether or not one pin is beyond the replicas that there are: their rows went to and fro, a plan a cycle, and
-// a dead replica's clusters waited behind that.
+// a dead replica's clusters waited behind that. Where both pins hold, each row and Secret stays at its own, through every stage of whatever
+// rollout is made: x0y's stop had the second one go to the first, and back at the next cycle.
 func TestTwinsPinnedApartRest(t *testing.T) {
 	for name, apart := range map[string]func(*liveWorld){
 		"one beyond the replicas": func(w *liveWorld) { w.in.Pins = plan.Pins{"c000": 0, "c001": 4} },
@@ -110,7 +111,11 @@ func TestTwinsPinnedApartRest(t *testing.T) {
 			w.in.Pins = plan.Pins{"c000": 0, "c001": 4}
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 5}
 		},
-		"by Secrets": func(w *liveWorld) { w.secret("c000").Pin, w.secret("c001").Pin = "0", "4" },
+		"by Secrets":               func(w *liveWorld) { w.secret("c000").Pin, w.secret("c001").Pin = "0", "4" },
+		"both within the replicas": func(w *liveWorld) {
+			w.in.Pins = plan.Pins{"c000": 0, "c001": 2}
+			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
+		},
 	} {
 		for _, mode := range []string{plan.ModeLive, plan.ModeDefault, plan.ModeX0Y} {
 			t.Run(name+", "+mode, func(t *testing.T) {
@@ -129,12 +134,27 @@ func TestTwinsPinnedApartRest(t *testing.T) {
 				for range 48 * 20 {
 					w.step(3 * time.Minute)
 				}
-				writes := w.writes
+				most := 6
+				if count := w.in.Config.Partition.Replicas; count != nil && count.Fixed == 3 {
+					count.Fixed, most = 4, 15 // for a rollout, while both pins hold
+				}
+				writes, rollouts := w.writes, 0
 				for range 24 * 20 {
 					w.step(3 * time.Minute)
+					if w.in.InForce.Rollout != nil {
+						rollouts++
+					}
+					for _, pinned := range []string{"c000", "c001"} {
+						at, within := w.in.Pins[pinned]
+						within = within && max(w.in.Pins["c000"], w.in.Pins["c001"]) < 3
+						row, shard := w.in.InForce.Clusters[pinned].Replica, w.secret(pinned).Shard
+						if within && (row != at || shard != discover.ShardValue{State: discover.ShardValid, N: at}) {
+							t.Fatalf("%s is pinned to %d; its row is on %d, and its Secret says %+v, in %+v", pinned, at, row, shard, w.in.InForce.Rollout)
+						}
+					}
 				}
-				if made := w.writes - writes; made > 6 {
-					t.Errorf("%d plans on the third day; the two are on %d and %d", made, w.in.InForce.Clusters["c000"].Replica, w.in.InForce.Clusters["c001"].Replica)
+				if made := w.writes - writes; made > most || most > 6 && rollouts == 0 {
+					t.Errorf("%d plans on the third day, %d cycles of it in a rollout; the two are on %d and %d", made, rollouts, w.in.InForce.Clusters["c000"].Replica, w.in.InForce.Clusters["c001"].Replica)
 				}
 				if !slices.ContainsFunc(problems(w.last), func(p string) bool { return p == "partition/PinConflict/c001" || p == "discover/PinFollows/c001" }) {
 					t.Errorf("people are told %v", problems(w.last))

@@ -42,3 +42,16 @@ func TestAPinThatWaitsForADeadReplicaNamesWhatCannotLeaveIt(t *testing.T) {
 		})
 	}
 }
+
+// TestAPinThatWaitsUnderAFreezeNamesItsEnd: under one no failover empties the dead replica, for which the pin was said to wait.
+func TestAPinThatWaitsUnderAFreezeNamesItsEnd(t *testing.T) {
+	w := undecided(t, skewed(40)...)
+	pinned := w.on(0)[0]
+	w.in.Paused, w.in.Pins, w.down[1] = true, plan.Pins{pinned: 5}, true
+	w.step(time.Minute)
+	want := fmt.Sprintf("PinWaits: %q is pinned to replica 5, and there are 3: it waits while nothing scales (frozen, or stopped after a wave "+
+		`that did harm): "ballast resume" ends that`, pinned)
+	if !slices.Contains(messages(w.last), want) {
+		t.Errorf("people are told %q, want among them %q", messages(w.last), want)
+	}
+}

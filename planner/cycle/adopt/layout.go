@@ -244,7 +244,8 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 	for k, i := range u.Clusters {
 		m := l.Cluster(i)
 		asked, wants := l.Pins[m.Name]
-		standsAt := wants && asked == l.Next.Clusters[m.Name].Replica && asked < l.Next.Replicas
+		there := asked < l.Next.Replicas || v.Stays(asked) // amid x0y's stop there are none
+		standsAt := wants && there && asked == l.Next.Clusters[m.Name].Replica
 		switch pin, why, _ := v.Effective(m.Name); {
 		case standsAt && standing.Managed(l.Fleet.Clusters[i]):
 			m.At, m.Claim, lead = asked, placement.Pinned, cmp.Or(lead, m.Name)
