@@ -111,7 +111,7 @@ func TestTwinsPinnedApartRest(t *testing.T) {
 			w.in.Pins = plan.Pins{"c000": 0, "c001": 4}
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 5}
 		},
-		"by Secrets":               func(w *liveWorld) { w.secret("c000").Pin, w.secret("c001").Pin = "0", "4" },
+		"by Secrets": func(w *liveWorld) { w.secret("c000").Pin, w.secret("c001").Pin = "0", "4" },
 		"both within the replicas": func(w *liveWorld) {
 			w.in.Pins = plan.Pins{"c000": 0, "c001": 2}
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}

@@ -54,6 +54,7 @@ type Request struct {
 	Dead        []int        // replicas that do not work now, unwell or not yet
 	Cordoned    []int
 	Shut        []int           // others that receive nothing now, and keep what they have
+	Killed      []int           // so do these until a person has looked: killed for their memory behind a wave
 	Budget      int             // servers that may leave cordoned replicas now
 	Rescue      int             // servers that may leave an unwell one now, beyond what the others take on freely
 	Whole       int             // of those, what waits for the whole budget: their replica's death may be theirs, or without memory elsewhere
@@ -157,7 +158,7 @@ func newEvacuation(r Request) *evacuation {
 	})
 	for replica := range e.bins {
 		e.emptied[replica] = slices.Contains(e.cordoned, replica) || slices.Contains(e.unwell, replica)
-		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.Shut, replica)
+		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.Shut, replica) && !slices.Contains(r.Killed, replica)
 		if replica < len(r.Beside) {
 			e.bins[replica].Load = max(r.Beside[replica], 0)
 		}

@@ -369,6 +369,9 @@ func TestWhereClustersGo(t *testing.T) {
 				{BeyondCapacity, "", 2, "replica 2 goes to load 11, beyond the capacity of 10: no other replica has room for what leaves"}}}},
 		"all others are shut": {request(four(), unwell(3), shut(0, 1, 2)),
 			Evacuation{Notes: []Note{{NowhereToGo, "", 0, "clusters have nowhere to go: of the 4 replicas none is well, ready, answers for itself and is not cordoned"}}}},
+		"the only other one was killed for its memory": {func() Request { r := request(four(), unwell(3), shut(0, 1)); r.Killed = []int{2}; return r }(),
+			Evacuation{Notes: []Note{{NowhereToGo, "", 0, "clusters have nowhere to go: of the 4 replicas none is well, ready, answers for itself, is not " +
+				"cordoned and was not killed for its memory: see what happened, then run `ballast resume`"}}}},
 		"everybody is shut, and nobody is to be emptied": {request(four(), shut(0, 1, 2, 3)), Evacuation{}},
 		"no replica runs": {request(rows(0, nil), unwell(0)), Evacuation{}},
 	} {

@@ -100,6 +100,9 @@ func (e *evacuation) overloads() {
 func (e *evacuation) nowhere() {
 	switch {
 	case e.running == 0 || !slices.Contains(e.emptied, true):
+	case slices.ContainsFunc(e.Killed, func(replica int) bool { return replica < e.running && !e.emptied[replica] }):
+		e.note(NowhereToGo, "", 0, "clusters have nowhere to go: of the %s none is well, ready, answers for itself, is not cordoned "+
+			"and was not killed for its memory: see what happened, then run `ballast resume`", plural.Of(e.running, "replica"))
 	case slices.Contains(e.emptied, false):
 		e.note(NowhereToGo, "", 0, "clusters have nowhere to go: of the %s none is well, ready, answers for itself and is not cordoned", plural.Of(e.running, "replica"))
 	default:

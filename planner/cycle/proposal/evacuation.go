@@ -159,7 +159,7 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 		r.Shut = append(r.Shut, s.Cordoned...)
 	}
 	if len(unwell) > 0 { // those that were killed are full, also where they work again
-		r.Shut = append(r.Shut, s.Changes.Stay().Replicas...)
+		r.Killed = s.Changes.Stay().Replicas
 	}
 	// as the partition has it
 	r.Capacity = cmp.Or(bounds.Capacity(s.Ground), s.Capacity)

@@ -171,11 +171,12 @@ func (j *judge) wholeFleet() bool {
 }
 
 // nowhere reports whether every other replica is ill or cordoned, or silent: in mode live none receives that does not say what it owns.
+// Nor does one that was killed for its memory before a trip.
 func (j *judge) nowhere(from int) bool {
 	cordoned := j.cordoned()
 	for ordinal := range j.Replicas {
 		silent := j.Silent[ordinal] && j.Config.Rollout.Live != nil
-		if ordinal == from || j.ails(ordinal) || silent {
+		if ordinal == from || j.ails(ordinal) || silent || j.killed(ordinal) {
 			continue
 		}
 		if !slices.Contains(cordoned, ordinal) {
@@ -183,6 +184,12 @@ func (j *judge) nowhere(from int) bool {
 		}
 	}
 	return true
+}
+
+// killed reports whether a trip for memory names a replica.
+func (j *judge) killed(ordinal int) bool {
+	trip := j.memory.Changes.Trip
+	return trip != nil && trip.Reason == harm.OOMKilled && slices.Contains(trip.Replicas, ordinal)
 }
 
 // hourWaits reports whether a failover of another replica began within the hour.
