@@ -63,4 +63,10 @@ func TestTheReadmeStatesTheLowestKubernetes(t *testing.T) {
 	if want := "Kubernetes " + installation.LowestKubernetes + " or newer"; !strings.Contains(string(text), "\n## Kubernetes\n\nballast is made for "+want) {
 		t.Errorf("README.md does not say that ballast is made for %s", want)
 	}
+	if text, err = os.ReadFile("../README.md"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nYou need Kubernetes " + installation.LowestKubernetes + " or newer"; !strings.Contains(string(text), want) {
+		t.Errorf("../README.md does not say %q", want)
+	}
 }

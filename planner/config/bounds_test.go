@@ -80,6 +80,17 @@ func TestNoFileGrows(t *testing.T) {
 	}
 }
 
+// TestNoFileIsReadBeyondItsBound: a file of as many bytes is read, one more is refused before it is.
+func TestNoFileIsReadBeyondItsBound(t *testing.T) {
+	const head = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n#"
+	largest := head + strings.Repeat("x", strict.MaxBytes-len(head))
+	_, err := configfile.Parse([]byte(largest))
+	_, beyond := configfile.Parse([]byte(largest + "x"))
+	if err != nil || beyond == nil || beyond.Error() != "parsing the configuration: it has more than 1048576 bytes" {
+		t.Errorf("%v; %v", err, beyond)
+	}
+}
+
 // TestNoFileHidesItsDirectives: what the library reads in another encoding is past whatever looks at the bytes.
 func TestNoFileHidesItsDirectives(t *testing.T) {
 	text := strings.Repeat("%TAG !a! x\n", 20_000) + "---\napiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"

@@ -122,7 +122,7 @@ const (
 	NoPlan     Reason = "NoPlan"     // there is no plan to enforce
 	StalePlan  Reason = "StalePlan"  // the plan's digest does not match, and the last good one is enforced, as it is for five minutes after its ConfigMap was deleted; or it stopped every replica too long ago to hold them
 	Observing  Reason = "Observing"  // the mode, or break-glass, lets every write pass but one to data.plan
-	Unmanaged  Reason = "Unmanaged"  // the object opted out
+	Unmanaged  Reason = "Unmanaged"  // the object opted out, or is none of ballast's
 	Faulted    Reason = "Faulted"    // ballast failed and let the write pass unchanged
 	PinAdded   Reason = "PinAdded"   // an edit of the plan's rows became pins
 	PinRefused Reason = "PinRefused" // a pin that cannot be

@@ -51,8 +51,8 @@ const webhookHelp = `Serve the admission webhook: every write to Argo CD's clust
 made to agree with the plan in the plan ConfigMap, whoever writes and by whichever path.
 
 It needs one right, get, list and watch of that one ConfigMap, and reads nothing else: the object is in the
-request. It rejects one thing: a pin in data.pins that cannot be. What fails inside lets the write pass, warns
-its writer and counts in ballast_webhook_faults_total; an object that cannot be read passes, too, and counts in
+request. It rejects one thing: a pin that cannot be, in data.pins or as an edited row of data.plan. What fails
+inside lets the write pass, warns its writer and counts in ballast_webhook_faults_total; an object that cannot be read passes, too, and counts in
 ballast_webhook_malformed_total. A call that has no room gets HTTP 503, one that is too large 413, one without a
 length 411: of those the webhook configuration's failurePolicy judges, which as shipped lets the write pass.
 
