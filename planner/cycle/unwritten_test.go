@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -69,11 +70,25 @@ func TestNoLevellingMovesWhatNobodyCanWrite(t *testing.T) {
 	})
 }
 
-// TestARowThatNobodyCanWriteStartsNoRollout: a pin that is taken away leaves the row beside the owner, which moves no row back: by a rule,
-// under x0y, that would stop every replica for a Secret that nobody writes.
+// TestARowThatNobodyCanWriteStartsNoRollout: a pin that is taken away leaves the row beside the owner. In mode live it goes back to that
+// without a rollout, for its first shard, once it can be written, would take the cluster from its owner. Elsewhere no row moves: by a rule, under
+// x0y, that would stop every replica for a Secret that nobody writes.
 func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
+	for mode, test := range map[string]struct {
+		rollout config.Rollout
+		home    int
+	}{
+		plan.ModeLive: {config.Rollout{Live: config.Default().Rollout.Live}, 1},
+		plan.ModeX0Y:  {config.Rollout{X0Y: &config.X0YRollout{}}, 0},
+	} {
+		test.rollout.StageTimeout = config.Duration(10 * time.Minute)
+		t.Run(mode, func(t *testing.T) { rowGoes(t, test.rollout, test.home) })
+	}
+}
+
+func rowGoes(t *testing.T, rollout config.Rollout, home int) {
 	w := newWorld(10, 10, 10, 10, 10, 10)
-	w.in.Config.Partition = config.Partition{Sticky: config.Default().Partition.Sticky}
+	w.in.Config.Partition, w.in.Config.Rollout = config.Partition{Sticky: config.Default().Partition.Sticky}, rollout
 	for i, at := range []int{1, 0, 2, 1, 2, 0} {
 		w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: at}
 	}
@@ -90,8 +105,18 @@ func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 		if c := w.last.Candidate; c != nil && strings.Contains(c.Verdict, "a rule asks for") {
 			t.Fatalf("the candidate: %s", c.Verdict)
 		}
-		if at := w.row(t, "c000"); at != 0 {
-			t.Fatalf("its row went to replica %d, and nobody can write it", at)
+		if at := w.row(t, "c000"); at != home || w.in.InForce.Rollout != nil {
+			t.Fatalf("its row is on replica %d, want %d; %+v for %q", at, home, w.in.InForce.Rollout, w.last.Memory.Changes.Why)
 		}
+	}
+	writes := w.writes
+	w.run(30)
+	if w.writes != writes {
+		t.Errorf("%d plans are written at rest", w.writes-writes)
+	}
+	w.refuses, w.in.Barred = nil, nil
+	w.run(1)
+	if diff := cmp.Diff(discover.ShardValue{State: discover.ShardValid, N: home}, w.secret("c000").Shard); diff != "" {
+		t.Errorf("its first shard (-want +got):\n%s", diff)
 	}
 }

@@ -199,9 +199,26 @@ func (l layout) pin() {
 	for _, u := range l.Fleet.Groups() {
 		if len(u.Clusters) > 1 {
 			l.unite(u, v)
+		} else {
+			l.stayHome(u.Clusters[0])
 		}
 	}
 	l.leaveAlone(v)
+}
+
+// stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, unless a pin or a
+// rollout says otherwise: its first shard, once it can be written, moves nothing. In the modes that restart replicas
+// that owner is another with each number of them, and a row that went after it could begin the next restart.
+func (l layout) stayHome(i int) {
+	c, at := l.Fleet.Clusters[i], l.Owners[i]
+	row, known := l.Next.Clusters[c.Shard.ID]
+	_, pinned := l.Pins[c.Shard.ID]
+	moves := known && row.Replica != at && at != plan.NoReplica && at < l.Next.Replicas
+	free := !pinned && l.Next.Rollout == nil && l.In.Config.Rollout.Live != nil && !c.Alone
+	if moves && free && c.Immutable && c.Explicit.State != discover.ShardValid {
+		row.Replica = at
+		l.Next.Clusters[c.Shard.ID] = row
+	}
 }
 
 // leaveAlone gives what stands alone the replica that its Secret carries, since nobody may write another.
