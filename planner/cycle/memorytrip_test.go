@@ -104,7 +104,8 @@ func TestATripForMemoryHoldsAsMuchAfterAFullHistory(t *testing.T) {
 	}
 	w.in.Memory = next
 	if left := w.dies(other, 60); !slices.Equal(left, stay) || !slices.Equal(w.on(killed), before) {
-		t.Errorf("on the dead replica are %v, want %v; on the one that was killed %v, want %v; %v", left, stay, w.on(killed), before, messages(w.last))
+		t.Errorf("on the dead replica are %v, want %v; on the one that was killed %v, want %v; %v",
+			left, stay, w.on(killed), before, messages(w.last))
 	}
 	if got := w.in.Memory.Changes.TripMoved; !slices.Equal(got, moved) {
 		t.Errorf("it holds %v, want %v", got, moved)
