@@ -5,6 +5,7 @@ package cycle
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -76,6 +77,7 @@ func (c *cycle) run() outcome.Outcome {
 // differs from the plan that was read and is to be written: its deadline would pass for nobody else.
 func untilNow(in input.Inputs) input.Inputs {
 	in.Memory = in.Memory.Until(in.Now)
+	in.Memory.Changes = in.Memory.Changes.Named(clusterNames(in))
 	if p := in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(in.Now) {
 		now := p.Clone()
 		if in.Memory.Changes.Counted.Equal(in.Now) { // its moves were counted
@@ -85,6 +87,20 @@ func untilNow(in input.Inputs) input.Inputs {
 		in.InForce = &now
 	}
 	return in
+}
+
+// clusterNames are those of the clusters that the plan or a Secret has.
+func clusterNames(in input.Inputs) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range in.Discovered.Secrets {
+			if !yield(s.Name) {
+				return
+			}
+		}
+		if p := cmp.Or(in.InForce, in.Last); p != nil {
+			maps.Keys(p.Clusters)(yield)
+		}
+	}
 }
 
 // plan is the cycle of a fleet that is believed.

@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"crypto/sha512"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
+	"ballast/planner/store/history"
 )
 
 // killedBehindADrain is a fleet of three whose replica 2 was drained for a while; then a replica that received was killed for its memory.
@@ -76,6 +79,37 @@ func TestAMemoryTripKeepsNobodyElseOnADeadReplica(t *testing.T) {
 	w.in.Tripped = "" // a person's word
 	if left := w.dies(killed, 40); len(left) > 0 || w.in.Memory.Changes.Trip != nil {
 		t.Errorf("%v are on the dead replica after ballast resume, trip %+v; %v", left, w.in.Memory.Changes.Trip, messages(w.last))
+	}
+}
+
+// TestATripForMemoryHoldsAsMuchAfterAFullHistory: whoever makes clusters with long names by the thousand has no room left for the names of
+// what moved, and the next leader stopped every failover.
+func TestATripForMemoryHoldsAsMuchAfterAFullHistory(t *testing.T) {
+	w, killed, other := killedBehindADrain(t)
+	moved, had, before := w.in.Memory.Changes.TripMoved, w.on(other), w.on(killed)
+	stay := slices.DeleteFunc(slices.Clone(had), func(name string) bool { return !slices.Contains(moved, name) })
+	full := w.in.Memory
+	full.Changes.Pinned = map[string]time.Time{}
+	for i := range 7000 {
+		a, b := sha512.Sum512(fmt.Append(nil, i)), sha512.Sum512(fmt.Append(nil, -1-i))
+		full.Changes.Pinned[hex.EncodeToString(a[:])+hex.EncodeToString(b[:61])] = w.in.Now
+	}
+	parts, _ := full.Parts(nil)
+	data, dropped, err := history.Content{Parts: parts, Anew: memory.MadeAnew()}.Encode()
+	if err != nil || !slices.Equal(dropped.Parts, []string{"changes.json.gz"}) {
+		t.Fatalf("dropped %v, %v", dropped.Parts, err)
+	}
+	next, problems := memory.Of(data)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	w.in.Memory = next
+	if left := w.dies(other, 60); !slices.Equal(left, stay) || !slices.Equal(w.on(killed), before) {
+		t.Errorf("on the dead replica are %v, want %v; on the one that was killed %v, want %v; %v",
+			left, stay, w.on(killed), before, messages(w.last))
+	}
+	if got := w.in.Memory.Changes.TripMoved; !slices.Equal(got, moved) {
+		t.Errorf("it holds %v, want %v", got, moved)
 	}
 }
 

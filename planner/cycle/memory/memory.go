@@ -25,6 +25,7 @@ const (
 	partVotes    = "votes"
 	partChanges  = "changes.json.gz"
 	partLimits   = "limits.json.gz"
+	partMarks    = "marks.json.gz"
 	partUsage    = "memory.json.gz"
 	partSizes    = "sizes.json.gz"
 )
@@ -118,6 +119,9 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 	limits, changes := m.split()
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
+	if marks := m.Changes.marks(); !marks.none() || parts[partMarks] != nil {
+		keep(partMarks, "which clusters may not move on", packed(marks))
+	}
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
 	if len(m.Usage.Metrics) > 0 || parts[partUsage] != nil {
 		keep(partUsage, "what clusters take of memory", packed(m.Usage))
@@ -163,6 +167,10 @@ func (m *Memory) readers() []reader {
 		})},
 		{partChanges, "what was known of moves", unpacked(func(c Changes) error { m.Changes = c; return nil })},
 		{partLimits, "what limits changes", unpacked(func(l limitsMemory) error { m.join(l); return nil })},
+		{partMarks, "which clusters may not move on", unpacked(func(k marksMemory) error {
+			m.Changes.joinMarks(k)
+			return nil
+		})},
 		{partLastGood, "the last good values", m.LastGood.UnmarshalBinary},
 		{partUsage, "what clusters take of memory", unpacked(func(t Usage) error {
 			if err := t.bounded(); err != nil {

@@ -27,7 +27,7 @@ type Saved struct {
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
 func OfSaved(parts map[string][]byte) (Saved, []error) {
 	asked := map[string][]byte{}
-	for _, name := range []string{partChanges, partLimits, partFleet, partUsage, partSizes} {
+	for _, name := range []string{partChanges, partLimits, partMarks, partFleet, partUsage, partSizes} {
 		if part, ok := parts[name]; ok {
 			asked[name] = part
 		}

@@ -39,8 +39,14 @@ func (s Stay) String() string {
 	if len(s.Replicas) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", and of those neither off %s nor the %s that moved before that, the first is %q",
-		named(s.Replicas), plural.Of(len(s.Clusters), "cluster"), s.Clusters[0])
+	words := fmt.Sprintf(", and of those neither off %s nor the %s that moved before that",
+		named(s.Replicas), plural.Of(len(s.Clusters), "cluster"))
+	for _, name := range s.Clusters {
+		if !isMark(name) {
+			return words + fmt.Sprintf(", the first is %q", name)
+		}
+	}
+	return words
 }
 
 // mostNamed replicas are named to people.

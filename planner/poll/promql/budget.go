@@ -6,7 +6,7 @@ import (
 )
 
 // Bounds of all renderings of a round together, each some four seconds of one processor. Nine queries of 2 KiB for each
-// of 5,000 clusters are 95 MiB of text, and 218 Mi steps where each replaces by one regular expression in the cluster's
+// of 5,000 clusters are 95 MiB of text, and 325 Mi steps where each replaces by one regular expression in the cluster's
 // URL.
 const (
 	maxTextOfAll  = 128 << 20 // bytes that are rendered, and that functions read and make

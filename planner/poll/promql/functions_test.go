@@ -346,11 +346,12 @@ func TestABudgetIsChargedForEachRendering(t *testing.T) {
 
 // Of regular expressions the steps that they took are charged, and nothing is rendered once the budget has none.
 func TestRegularExpressionsOfAllAreCharged(t *testing.T) {
-	for query, steps := range map[string]int64{ // of a text of 20 letters
-		`{{ regexMatch "ab" .server }}`:                            3 * (2 + 21), // 3 steps a letter, of the pattern and the text
-		`{{ regexFind "ab" .server }}{{ regexFind "ab" .server }}`: 2 * 3 * (2 + 21),
-		`{{ regexReplaceAll "a" .server "b" }}`:                    2*(1+21) + 2*21*(1+2*2), // two are found, and replaced
-		`{{ regexReplaceAllLiteral "z" .server "b" }}`:             2*(1+21) + 2*21,
+	const ab, one = 256 + 2*16 + 3*(96+2), 256 + 16 + 2*(96+1) // to read and to compile
+	for query, steps := range map[string]int64{                // of a text of 20 letters
+		`{{ regexMatch "ab" .server }}`:                            ab + 3*21, // 3 steps a letter
+		`{{ regexFind "ab" .server }}{{ regexFind "ab" .server }}`: 2 * (ab + 3*21),
+		`{{ regexReplaceAll "a" .server "b" }}`:                    one + 2*21*(2+2*2), // two are found, and replaced
+		`{{ regexReplaceAllLiteral "z" .server "b" }}`:             one + 2*21*2,
 		`{{ .server }}`: 0,
 	} {
 		template, err := ParseTemplate(query)
@@ -364,6 +365,74 @@ func TestRegularExpressionsOfAllAreCharged(t *testing.T) {
 		b.steps.Store(0)
 		if got, err := b.Render(template, shard); got != "" || !errors.Is(err, ErrSpent) {
 			t.Errorf("%s: %q, %v", query, got, err)
+		}
+	}
+}
+
+// TestWhatPeopleWriteIsReadForLittle: what folds the case, or has a class of letters, is charged for no more than that.
+func TestWhatPeopleWriteIsReadForLittle(t *testing.T) {
+	for pattern, want := range map[string]int{
+		"a":                 256 + 16,
+		"[a-z0-9-]+":        256 + 10*16,
+		"(?i)abc":           256 + 7*16,
+		"(?i)[a-z0-9-]+":    256 + 14*16 + 4*512,
+		`(?i)[a-\x{ff}]`:    256 + 14*16 + 3*512 + 2<<10 + 384<<10,
+		`(?i)[A-\377]`:      256 + 12*16 + 3*512 + 2<<10,
+		"(?i)[à-ÿ]":         256 + 11*16 + 2*512 + 8<<10,
+		"(?i)[a-\uffee]":    256 + 11*16 + 2*512 + 384<<10,
+		`\pL+|\P{Lu}`:       256 + 11*16 + 2*12<<10,
+		"(?i)-\U0001f600 -": 256 + 11*16 + 2*512 + 384<<10,
+	} {
+		if got := reading(pattern); got != want {
+			t.Errorf("%s: %d steps, want %d", pattern, got, want)
+		}
+	}
+}
+
+// TestARegularExpressionCostsWhatItTakesToReadIt: each takes at least as many steps as make all of a round come to six
+// seconds of a processor, by how many microseconds reading and compiling it took, or is refused as soon as it is read.
+func TestARegularExpressionCostsWhatItTakesToReadIt(t *testing.T) {
+	const most = 6e6 // microseconds
+	letters := strings.Join(strings.Split("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", ""), "?")
+	for pattern, took := range map[string]float64{
+		`a`:                              2,
+		`https?://([^.]+)\..*`:           15,
+		strings.Repeat("ab|", 80) + "x":  55,
+		`.{0,490}`:                       850,
+		`\PL{490}`:                       300,
+		strings.Repeat(`\PL`, 80):        1650,
+		strings.Repeat(`\PL|`, 60) + "a": 7600,
+		strings.Repeat(`(?i:\PL)`, 28):   1150,
+		`^\PL{490}$`:                     80000,
+		`^\PL{100}$`:                     2150,
+		`^(?:\pLx|\PLy){90}$`:            9800,
+		`^(\pL*\PL)*$`:                   700,
+		`^(?:` + letters + `?\PL?)*$`:    2600,
+		`^\p{Lu}?\p{Ll}?\p{Lt}?\p{Lo}?\p{Lm}?\p{N}?\p{P}?\p{S}?\p{Z}?\p{M}?$`: 4500,
+		`^(?:(?:(?:(?:(?:\PL*a)*b)*c)*d)*e)*$`:                                1000,
+		`^(?:\p{Lo}?` + letters + `?-)*$`:                                     740,
+		`(?i)[` + strings.Repeat("A-z", 80):                                   216,
+		`(?i)[` + strings.Repeat("kKsS", 60):                                  37,
+		`(?i)[` + strings.Repeat(`A-\777`, 40):                                710,
+		`(?i)[` + strings.Repeat("a-ߺ", 60):                                   3700,
+		`(?i)[a-\x{10fffe}`:                                                   3700,
+		`(?i)[a-\x{10fffe}]|[b-\x{10fffd}`:                                    7400,
+		"(?s-U)(?mi)[a-\U0010fffe":                                            3700,
+		strings.Repeat(`(?i:[a-\x{10fffe}])`, 12) + "[a":                      31000,
+	} {
+		if strings.Count(pattern, "[") > strings.Count(pattern, "]") {
+			pattern += "]"
+		}
+		a := newAccount()
+		_, _, err := a.compile(pattern, "", 1)
+		if err != nil && !errors.Is(err, errTooManySteps) {
+			t.Fatal(err)
+		}
+		if least := took * maxStepsOfAll / most; err == nil && float64(a.took) < least {
+			t.Errorf("%.40s is charged %d steps, want at least %.0f", pattern, a.took, least)
+		}
+		if took > 20000 && err == nil {
+			t.Errorf("%.40s is compiled", pattern)
 		}
 	}
 }
