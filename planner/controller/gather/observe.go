@@ -186,7 +186,15 @@ const (
 )
 
 // FindConflicts looks for autoscalers and disruption budgets from time to time.
-func (a *Asker) FindConflicts(ctx context.Context, in input.Inputs) []conflicts.Finding {
+func (a *Asker) FindConflicts(ctx context.Context, in input.Inputs) (found []input.Finding) {
+	for _, f := range a.neighbours(ctx, in) {
+		found = append(found, input.Finding{Kind: string(f.Kind), Subject: f.Subject, Message: f.Message})
+	}
+	return found
+}
+
+// neighbours are what was found last, or is found now where that is too old.
+func (a *Asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
 	if a.Conflicts == nil || in.InForce == nil {
 		return nil
 	}
