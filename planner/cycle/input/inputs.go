@@ -14,7 +14,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/people"
@@ -76,7 +75,7 @@ type Observed struct {
 	Known    bool                  `json:"known,omitempty"`
 	Dynamic  bool                  `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
 	Pods     []observed.Pod        `json:"pods,omitempty"`
-	Slots    []podlist.Slot        `json:"slots,omitempty"` // of a Deployment's dynamic distribution
+	Slots    []observed.Slot       `json:"slots,omitempty"` // of a Deployment's dynamic distribution
 	Reported ownership.Observation `json:"reported,omitzero"`
 	Work     map[int]ServerWork    `json:"work,omitempty"` // reconciliations so far, by replica
 	Trouble  []string              `json:"trouble,omitempty"`
