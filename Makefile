@@ -155,10 +155,15 @@ sizes: ## the figures and the picture of docs/sizing.md, by ballast replay: the 
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/assets/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
 
-verify: ## tidy modules, formatted code, nothing large, clean tree
+# What a client of the API server is made of. depguard sees only what a package imports itself; verify looks at all that it links.
+CLIENT := (k8s\.io/client-go|sigs\.k8s\.io/controller-runtime)
+verify: ## tidy modules, formatted code, nothing large, a core that links no client, clean tree
 	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd e2e/helm e2e/page; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
 	@large=$$(git ls-files -z | xargs -0 -r find 2>/dev/null -size +1024k); test -z "$$large" || { echo "$$large: over 1 MiB; every clone would have it: git rm --cached"; exit 1; }
+	@imports=$$(go list -deps -f '{{$$p := .ImportPath}}{{range .Imports}}{{$$p}} imports {{.}}{{"\n"}}{{end}}' ./planner/cycle/...) || exit 1; \
+	  found=$$(grep -E ' imports $(CLIENT)(/|$$)' <<< "$$imports" | grep -vE '^$(CLIENT)[/ ]'); \
+	  test -z "$$found" || { echo "$$found"; echo "planner/cycle/... links a client by that: keep the value in a package of its own, and copy it in planner/controller"; exit 1; }
 	go vet ./...
 	cd e2e/page && go vet ./...
 	@if [ -n "$$CI" ]; then test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean"; exit 1; }; fi
