@@ -18,7 +18,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,apply/workloadpatch calibrate change change/harm change/maintenance config config/changerules config/httpclient config/strict config/validation cycle cycle/adopt cycle/belief cycle/compare cycle/counting cycle/discovery cycle/division cycle/division/bounds cycle/division/clash cycle/election cycle/explain cycle/gate cycle/ground cycle/input cycle/inuse cycle/ledger cycle/loads cycle/member cycle/memory cycle/outcome cycle/preview cycle/problem cycle/proposal cycle/reading cycle/resize cycle/resize/quantity cycle/resize/question cycle/resize/wish cycle/safety cycle/sizing cycle/snapshot cycle/standing cycle/waiting decisions diff discover/labeltext evaluate failover failover/health gz index measure measure/lastgood measure/match normalize ownership page page/chart page/view page/wording partition partition/bars partition/constraint partition/exact partition/fresh partition/pack partition/sticky partition/sticky/draft partition/sticky/overload partition/sticky/starved patchable placement plan plan/codec plan/configmap plan/fixture plan/people plan/podspec plan/probing plural poll/pods replay replay/bill replay/instant replay/picture replay/trace rollout rollout/answers rollout/basis rollout/layout rollout/readiness rollout/wave sharding sim/life size size/inputs size/peer size/rational size/weights store/history trend)
+PURE    := $(addprefix ballast/planner/,apply/workloadpatch calibrate change change/harm change/maintenance config config/changerules config/httpclient config/strict config/validation cycle cycle/adopt cycle/belief cycle/compare cycle/counting cycle/discovery cycle/division cycle/division/bounds cycle/division/clash cycle/election cycle/explain cycle/gate cycle/ground cycle/input cycle/inuse cycle/ledger cycle/loads cycle/member cycle/memory cycle/outcome cycle/preview cycle/problem cycle/proposal cycle/reading cycle/resize cycle/resize/quantity cycle/resize/question cycle/resize/wish cycle/safety cycle/sizing cycle/snapshot cycle/standing cycle/waiting decisions diff discover/labeltext evaluate failover failover/health gz index lenient measure measure/lastgood measure/match normalize ownership page page/chart page/view page/wording partition partition/bars partition/constraint partition/exact partition/fresh partition/pack partition/sticky partition/sticky/draft partition/sticky/overload partition/sticky/starved patchable placement plan plan/codec plan/configmap plan/fixture plan/people plan/podspec plan/probing plural poll/pods replay replay/bill replay/instant replay/picture replay/trace rollout rollout/answers rollout/basis rollout/layout rollout/readiness rollout/wave sharding sim/life size size/inputs size/peer size/rational size/weights store/history trend)
 # Test files of other packages of which the same is true, or that weigh what the detector would add to: of those packages these tests
 # run without it, and all others with it.
 ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go webhook/amount_test.go
@@ -155,10 +155,15 @@ sizes: ## the figures and the picture of docs/sizing.md, by ballast replay: the 
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/assets/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
 
-verify: ## tidy modules, formatted code, nothing large, clean tree
+# What a client of the API server is made of. depguard sees only what a package imports itself; verify looks at all that it links.
+CLIENT := (k8s\.io/client-go|sigs\.k8s\.io/controller-runtime)
+verify: ## tidy modules, formatted code, nothing large, a core that links no client, clean tree
 	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd e2e/helm e2e/page; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
 	@large=$$(git ls-files -z | xargs -0 -r find 2>/dev/null -size +1024k); test -z "$$large" || { echo "$$large: over 1 MiB; every clone would have it: git rm --cached"; exit 1; }
+	@imports=$$(go list -deps -f '{{$$p := .ImportPath}}{{range .Imports}}{{$$p}} imports {{.}}{{"\n"}}{{end}}' ./planner/cycle/...) || exit 1; \
+	  found=$$(grep -E ' imports $(CLIENT)(/|$$)' <<< "$$imports" | grep -vE '^$(CLIENT)[/ ]'); \
+	  test -z "$$found" || { echo "$$found"; echo "planner/cycle/... links a client by that: keep the value in a package of its own, and copy it in planner/controller"; exit 1; }
 	go vet ./...
 	cd e2e/page && go vet ./...
 	@if [ -n "$$CI" ]; then test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean"; exit 1; }; fi

@@ -24,7 +24,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -467,10 +466,10 @@ func (h *history) client(t *testing.T, binaries assets.Binaries) *poll.Prometheu
 	return client
 }
 
-func controllers(workload string) []podlist.Controller {
-	var pods []podlist.Controller
+func controllers(workload string) []observed.Controller {
+	var pods []observed.Controller
 	for pod := range 2 {
-		pods = append(pods, podlist.Controller{Pod: observed.Pod{Name: fmt.Sprintf("%s-%d", workload, pod)}})
+		pods = append(pods, observed.Controller{Pod: observed.Pod{Name: fmt.Sprintf("%s-%d", workload, pod)}})
 	}
 	return pods
 }

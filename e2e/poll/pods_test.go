@@ -12,7 +12,6 @@ import (
 
 	"ballast/e2e/assets"
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/poll"
 	"ballast/planner/poll/pods"
@@ -162,7 +161,7 @@ func (h *history) shows(pod int, server string, at time.Time, s *scrape.ServerRe
 func (h *history) look(past map[int]map[string]shown, minute int, at time.Time) []scrape.PodReport {
 	var reports []scrape.PodReport
 	for pod := range 2 {
-		r := scrape.PodReport{Controller: podlist.Controller{Pod: observed.Pod{Name: fmt.Sprint(pod)}, Address: h.address(pod, at)},
+		r := scrape.PodReport{Controller: observed.Controller{Pod: observed.Pod{Name: fmt.Sprint(pod)}, Address: h.address(pod, at)},
 			SampledAt: at, Servers: map[string]scrape.ServerReport{}}
 		for server, of := range past[pod] {
 			if s := of(minute); s != nil {

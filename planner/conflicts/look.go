@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/lenient"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 )
@@ -160,16 +161,16 @@ type scaledObject struct {
 		Name      string `json:"name"`
 	} `json:"metadata"`
 	Spec struct {
-		MinReplicaCount paged.Lenient[int]         `json:"minReplicaCount"`
-		MaxReplicaCount paged.Lenient[int]         `json:"maxReplicaCount"`
-		ScaleTargetRef  paged.Lenient[scaleTarget] `json:"scaleTargetRef"`
+		MinReplicaCount lenient.Field[int]         `json:"minReplicaCount"`
+		MaxReplicaCount lenient.Field[int]         `json:"maxReplicaCount"`
+		ScaleTargetRef  lenient.Field[scaleTarget] `json:"scaleTargetRef"`
 	} `json:"spec"`
 }
 
 type scaleTarget struct {
-	APIVersion paged.Lenient[string] `json:"apiVersion"`
-	Kind       paged.Lenient[string] `json:"kind"`
-	Name       paged.Lenient[string] `json:"name"`
+	APIVersion lenient.Field[string] `json:"apiVersion"`
+	Kind       lenient.Field[string] `json:"kind"`
+	Name       lenient.Field[string] `json:"name"`
 }
 
 func (o scaledObject) autoscaler() Autoscaler {

@@ -8,7 +8,6 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 )
@@ -249,6 +248,6 @@ func TestTheOnlyReaderIsTheOwner(t *testing.T) {
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-func running(name string) podlist.Controller {
-	return podlist.Controller{Pod: observed.Pod{Name: name, Ready: true}, Running: true}
+func running(name string) observed.Controller {
+	return observed.Controller{Pod: observed.Pod{Name: name, Ready: true}, Running: true}
 }

@@ -9,7 +9,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/ownership/scrape"
 )
 
@@ -192,7 +191,7 @@ func (f *Fleet) Reports(now time.Time) []scrape.PodReport {
 }
 
 func (f *Fleet) report(p *Pod, now time.Time) scrape.PodReport {
-	r := scrape.PodReport{Controller: podlist.Controller{
+	r := scrape.PodReport{Controller: observed.Controller{
 		Pod: observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now),
 			Claimed: !f.Deployment || f.Up(p, now) && !f.Slotless[p.Ordinal], Started: p.Runs},
 		Running: p.running(now) && !f.Dead(p.Ordinal, now), Terminating: !p.Gone.IsZero()}}

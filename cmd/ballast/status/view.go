@@ -9,6 +9,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/observed"
 	"ballast/planner/ownership/podlist"
 	"ballast/planner/patchable"
 	"ballast/planner/plan"
@@ -116,7 +117,7 @@ func (v *observation) showPods(s *overview.Overview) {
 	s.Slots.Unhealthy = s.Slots.Healthy < s.Slots.Of
 	for _, slot := range slots {
 		shown := overview.SlotStatus{Shard: slot.Shard, State: string(slot.State), Controller: slot.Controller,
-			Unhealthy: slot.State == podlist.SlotSilent || slot.State == podlist.SlotGone}
+			Unhealthy: slot.State == observed.SlotSilent || slot.State == observed.SlotGone}
 		if slot.Silence > 0 {
 			shown.HeartbeatAge = say.Span(slot.Silence)
 		}

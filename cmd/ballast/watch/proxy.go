@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"ballast/planner/ownership/podlist"
+	"ballast/planner/observed"
 )
 
 // proxy asks pods through the API server: a person's machine reaches none of their addresses.
@@ -39,7 +39,7 @@ func newProxy(cfg *rest.Config, namespace string) (*proxy, error) {
 }
 
 // knows takes in which pod has which address.
-func (p *proxy) knows(pods []podlist.Controller) {
+func (p *proxy) knows(pods []observed.Controller) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.pods)

@@ -31,7 +31,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
 	"ballast/planner/nudge"
-	"ballast/planner/ownership/podlist"
+	"ballast/planner/observed"
 	"ballast/planner/ownership/scrape"
 )
 
@@ -256,7 +256,7 @@ func TestPodsAreAskedThroughTheAPIServer(t *testing.T) {
 	defer server.Close()
 	p, err := newProxy(&rest.Config{Host: server.URL + "/behind", BearerToken: "hers"}, "argocd")
 	fixture.MustDo(t, err)
-	pods := []podlist.Controller{{Address: "10.0.0.7:8082", Running: true}, {Address: "10.0.0.9:8082", Running: true}}
+	pods := []observed.Controller{{Address: "10.0.0.7:8082", Running: true}, {Address: "10.0.0.9:8082", Running: true}}
 	pods[0].Name, pods[1].Name = "controller-0", "controller-1"
 	p.knows(pods[:1])
 	got := scrape.NewScraper(scrape.Options{Client: &http.Client{Transport: p}}).Scrape(t.Context(), pods, time.Now)

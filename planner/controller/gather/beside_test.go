@@ -22,7 +22,8 @@ import (
 // last stands, and it is tried again a minute later.
 func TestNoLookBesideLastsLong(t *testing.T) {
 	clock := testingclock.NewFakeClock(epoch)
-	answer, failure, looks := []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa/one"}}, error(nil), 0
+	answer := []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa/one", Message: "it scales"}}
+	failure, looks := error(nil), 0
 	bounded := func(ctx context.Context) {
 		t.Helper()
 		if until, is := ctx.Deadline(); !is || time.Until(until) > besideFor {
@@ -40,11 +41,17 @@ func TestNoLookBesideLastsLong(t *testing.T) {
 			return inputs.Surroundings{}, nil
 		}}}
 	in := input.Inputs{Now: epoch, Config: config.Default(), InForce: &plan.Plan{}}
-	found := func(after time.Duration) []conflicts.Finding {
+	found := func(after time.Duration) []input.Finding {
 		clock.SetTime(clock.Now().Add(after))
 		return a.FindConflicts(t.Context(), in)
 	}
+	one := input.Finding{Kind: "Autoscaled", Subject: "hpa/one", Message: "it scales"}
+	budget := input.Finding{Kind: "PDBBlocks", Subject: "pdb/new"}
+	none := input.Finding{Kind: "CannotLook", Subject: "scaledobjects.keda.sh"}
 	first := found(0)
+	if diff := cmp.Diff([]input.Finding{one}, first); diff != "" {
+		t.Errorf("what was found (-want +got):\n%s", diff)
+	}
 	failure, answer = errors.New("it lasted too long"), nil
 	for _, step := range []struct {
 		after time.Duration
@@ -54,12 +61,13 @@ func TestNoLookBesideLastsLong(t *testing.T) {
 			t.Errorf("%s later, %d looks, want %d (-want +got):\n%s", step.after, looks, step.looks, diff)
 		}
 	}
-	answer = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb/new"}, {Kind: conflicts.CannotLook, Subject: "scaledobjects.keda.sh"}}
-	if diff := cmp.Diff(append(answer[:2:2], first...), found(time.Minute)); diff != "" {
+	answer = []conflicts.Finding{{Kind: conflicts.PDBBlocks, Subject: "pdb/new"},
+		{Kind: conflicts.CannotLook, Subject: "scaledobjects.keda.sh"}}
+	if diff := cmp.Diff([]input.Finding{budget, none, one}, found(time.Minute)); diff != "" {
 		t.Errorf("what a look that failed did see, and what stood (-want +got):\n%s", diff)
 	}
 	answer = answer[:1]
-	if diff := cmp.Diff(append(answer[:1:1], first...), found(time.Minute)); diff != "" {
+	if diff := cmp.Diff([]input.Finding{budget, one}, found(time.Minute)); diff != "" {
 		t.Errorf("what is read again is no more said to be unread (-want +got):\n%s", diff)
 	}
 	in.Config.Size.Policies = []config.SizePolicy{{Name: "a", Rules: []config.SizeRule{{Input: "cores"}}}}

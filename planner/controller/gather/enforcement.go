@@ -178,7 +178,7 @@ func (a *Asker) CanResize(ctx context.Context) *bool {
 
 // Installation is where the cluster differs from what ballast was made for. It keeps nothing from being done: the probe
 // says whether the webhooks hold the plan, whatever they are configured as.
-func (a *Asker) Installation(ctx context.Context, in input.Inputs) []installation.Finding {
+func (a *Asker) Installation(ctx context.Context, in input.Inputs) (found []input.Finding) {
 	if a.Installed == nil {
 		return nil
 	}
@@ -193,5 +193,8 @@ func (a *Asker) Installation(ctx context.Context, in input.Inputs) []installatio
 	if seen.Matches != nil {
 		a.Metrics.Configured.WithLabelValues().Set(telemetry.BoolGauge(*seen.Matches))
 	}
-	return seen.Findings
+	for _, f := range seen.Findings {
+		found = append(found, input.Finding{Kind: string(f.Kind), Subject: f.Subject, Message: f.Message})
+	}
+	return found
 }

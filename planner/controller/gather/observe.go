@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/ownership/podlist"
 	"ballast/planner/ownership/scrape"
@@ -120,8 +121,9 @@ func (o *Observer) reported(ctx context.Context, namespace string, reports []scr
 }
 
 // askAgain asks Prometheus about the pods that did not answer.
-func (o *Observer) askAgain(ctx context.Context, f poll.Fetcher, pods []podlist.Controller, reports []scrape.PodReport) {
-	var silent []podlist.Controller
+func (o *Observer) askAgain(ctx context.Context, f poll.Fetcher, pods []observed.Controller,
+	reports []scrape.PodReport) {
+	var silent []observed.Controller
 	at := map[string]int{}
 	for i, r := range reports {
 		if r.Running && !r.Answered() {
@@ -186,7 +188,15 @@ const (
 )
 
 // FindConflicts looks for autoscalers and disruption budgets from time to time.
-func (a *Asker) FindConflicts(ctx context.Context, in input.Inputs) []conflicts.Finding {
+func (a *Asker) FindConflicts(ctx context.Context, in input.Inputs) (found []input.Finding) {
+	for _, f := range a.neighbours(ctx, in) {
+		found = append(found, input.Finding{Kind: string(f.Kind), Subject: f.Subject, Message: f.Message})
+	}
+	return found
+}
+
+// neighbours are what was found last, or is found now where that is too old.
+func (a *Asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
 	if a.Conflicts == nil || in.InForce == nil {
 		return nil
 	}

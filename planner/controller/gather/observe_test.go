@@ -23,7 +23,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -179,8 +178,8 @@ func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
 func TestWhatPodsSayTheyDidIsBounded(t *testing.T) {
 	most := map[string]scrape.ServerReport{"https://a": {Reconciles: math.MaxFloat64, Seconds: math.MaxFloat64}}
 	got := workOf([]scrape.PodReport{
-		{Controller: podlist.Controller{Pod: observed.Pod{Name: "a"}}, Servers: most},
-		{Controller: podlist.Controller{Pod: observed.Pod{Name: "b"}}, Servers: most},
+		{Controller: observed.Controller{Pod: observed.Pod{Name: "a"}}, Servers: most},
+		{Controller: observed.Controller{Pod: observed.Pod{Name: "b"}}, Servers: most},
 	})
 	if diff := cmp.Diff(map[int]input.ServerWork{0: {"https://a": {Reconciles: 2 * maxReconciles, Seconds: math.MaxFloat64}}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

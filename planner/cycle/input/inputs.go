@@ -10,13 +10,10 @@ import (
 
 	"ballast/planner/change/harm"
 	"ballast/planner/config"
-	"ballast/planner/conflicts"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
-	"ballast/planner/installation"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/people"
@@ -51,17 +48,26 @@ type Inputs struct {
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
 	Rebase      configmap.Rebase     `json:"rebase,omitempty"`   // what a person wants of the references
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
-	Conflicts   []conflicts.Finding  `json:"neighbours,omitempty"`
+	Conflicts   []Finding            `json:"neighbours,omitempty"`
 
-	Installation []installation.Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
-	Healed       []string               `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
-	Barred       map[string]string      `json:"barred,omitempty"`       // Secrets that the API server lets nobody of ballast write, by its words
-	Surroundings inputs.Surroundings    `json:"surroundings,omitzero"`  // what size rules read beside loads
-	Resizes      *bool                  `json:"resizes,omitempty"`      // whether the API server has pods/resize; nil: unknown
-	Unsized      map[string]string      `json:"unsized,omitempty"`      // pods whose size the API server lets ballast not change, by its words
-	Roomless     map[string]bool        `json:"roomless,omitempty"`     // those of them whose node has less to give any pod
-	KeepsLimits  bool                   `json:"keepsLimits,omitempty"`  // the API server lowers no memory limit of a running pod
-	Memory       memory.Memory          `json:"memory"`
+	Installation []Finding           `json:"installation,omitempty"` // where the cluster is not what ballast was made for
+	Healed       []string            `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
+	Barred       map[string]string   `json:"barred,omitempty"`       // Secrets that the API server lets nobody of ballast write, by its words
+	Surroundings inputs.Surroundings `json:"surroundings,omitzero"`  // what size rules read beside loads
+	Resizes      *bool               `json:"resizes,omitempty"`      // whether the API server has pods/resize; nil: unknown
+	Unsized      map[string]string   `json:"unsized,omitempty"`      // pods whose size the API server lets ballast not change, by its words
+	Roomless     map[string]bool     `json:"roomless,omitempty"`     // those of them whose node has less to give any pod
+	KeepsLimits  bool                `json:"keepsLimits,omitempty"`  // the API server lowers no memory limit of a running pod
+	Memory       memory.Memory       `json:"memory"`
+}
+
+// Finding is what a look at something beside the plan found: at what else has a say over the workload (package
+// conflicts), or at the installation (package installation). It is told as a Problem of that kind and subject. It is a
+// type of its own, since those packages are an API server's clients.
+type Finding struct {
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Message string `json:"message"`
 }
 
 // Observed is what the application-controllers' pods are and say. Known is false where they could not be listed.
@@ -69,7 +75,7 @@ type Observed struct {
 	Known    bool                  `json:"known,omitempty"`
 	Dynamic  bool                  `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
 	Pods     []observed.Pod        `json:"pods,omitempty"`
-	Slots    []podlist.Slot        `json:"slots,omitempty"` // of a Deployment's dynamic distribution
+	Slots    []observed.Slot       `json:"slots,omitempty"` // of a Deployment's dynamic distribution
 	Reported ownership.Observation `json:"reported,omitzero"`
 	Work     map[int]ServerWork    `json:"work,omitempty"` // reconciliations so far, by replica
 	Trouble  []string              `json:"trouble,omitempty"`

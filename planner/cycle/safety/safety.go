@@ -36,13 +36,8 @@ func (w *Breaker) Look(g *ground.Ground) {
 	w.judgeOwners(g, empty >= ownership.ManyByName)
 	w.judgeReplicas(g)
 	w.judgeWaves(g)
-	for _, n := range w.In.Conflicts {
-		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: n.Subject, Kind: string(n.Kind),
-			Message: n.Message})
-	}
-	for _, f := range w.In.Installation {
-		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind),
-			Message: f.Message})
+	for _, f := range slices.Concat(w.In.Conflicts, w.In.Installation) {
+		w.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: f.Kind, Message: f.Message})
 	}
 	if empty >= ownership.ManyByName {
 		w.Tell(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty",

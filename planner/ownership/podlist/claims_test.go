@@ -142,15 +142,15 @@ func TestASlotStandsAsItsControllerDoes(t *testing.T) {
 		c.Pods = append(c.Pods, running(name))
 	}
 	got := c.Slots(5, noon())
-	want := []Slot{
-		{Shard: 0, State: SlotHeld, Controller: "a", Silence: 44 * time.Second},
-		{Shard: 1, State: SlotGone, Controller: "left", Silence: time.Second},
-		{Shard: 2, State: SlotSilent, Controller: "never"},
-		{Shard: 3, State: SlotSilent, Controller: "d", Silence: 46 * time.Second},
-		{Shard: 4, State: SlotFree},
-		{Shard: 5, State: SlotHeld, Controller: "ahead"},
-		{Shard: 6, State: SlotSilent, Controller: "far"},
-		{Shard: 7, State: SlotFree},
+	want := []observed.Slot{
+		{Shard: 0, State: observed.SlotHeld, Controller: "a", Silence: 44 * time.Second},
+		{Shard: 1, State: observed.SlotGone, Controller: "left", Silence: time.Second},
+		{Shard: 2, State: observed.SlotSilent, Controller: "never"},
+		{Shard: 3, State: observed.SlotSilent, Controller: "d", Silence: 46 * time.Second},
+		{Shard: 4, State: observed.SlotFree},
+		{Shard: 5, State: observed.SlotHeld, Controller: "ahead"},
+		{Shard: 6, State: observed.SlotSilent, Controller: "far"},
+		{Shard: 7, State: observed.SlotFree},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -162,6 +162,6 @@ func TestASlotStandsAsItsControllerDoes(t *testing.T) {
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-func running(name string) Controller {
-	return Controller{Pod: observed.Pod{Name: name, Ready: true}, Running: true}
+func running(name string) observed.Controller {
+	return observed.Controller{Pod: observed.Pod{Name: name, Ready: true}, Running: true}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/observed"
 	"ballast/planner/paged"
 	"ballast/planner/patchable"
 	"ballast/planner/plan"
@@ -76,7 +77,7 @@ func List(ctx context.Context, r client.Reader, target plan.Target, uid string, 
 	for i := range c.Pods {
 		c.Pods[i] = c.number(c.Pods[i], target, now)
 	}
-	slices.SortFunc(c.Pods, func(a, b Controller) int {
+	slices.SortFunc(c.Pods, func(a, b observed.Controller) int {
 		return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Name, b.Name))
 	})
 	return c, nil
@@ -141,7 +142,7 @@ func (c *Controllers) readClaims(ctx context.Context, r client.Reader, target pl
 
 // number gives a pod its replica: a StatefulSet's pod has its ordinal; one of a Deployment the first slot that carries
 // its name, as Argo CD reads it, or shard 0 where nothing is distributed.
-func (c *Controllers) number(p Controller, target plan.Target, now time.Time) Controller {
+func (c *Controllers) number(p observed.Controller, target plan.Target, now time.Time) observed.Controller {
 	if target.Kind != plan.Deployment {
 		p.Replica, p.Claimed = ordinal(p.Name, target.Name), true
 		return p

@@ -117,47 +117,47 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
-		want   Controller
+		want   observed.Controller
 	}{
-		"an ordinary one": {func(*corev1.Pod) {}, Controller{Pod: ordinary, Address: ip, Running: true}},
+		"an ordinary one": {func(*corev1.Pod) {}, observed.Controller{Pod: ordinary, Address: ip, Running: true}},
 		"not ready": {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse },
-			Controller{Pod: with(func(p *observed.Pod) { p.Ready = false }), Address: ip, Running: true}},
+			observed.Controller{Pod: with(func(p *observed.Pod) { p.Ready = false }), Address: ip, Running: true}},
 		"being deleted: not ready, but it still owns": {deleted,
-			Controller{Pod: with(func(p *observed.Pod) { p.Ready = false }), Address: ip, Running: true, Terminating: true}},
-		"without an address": {func(p *corev1.Pod) { p.Status.PodIP = "" }, Controller{Pod: ordinary, Running: true}},
+			observed.Controller{Pod: with(func(p *observed.Pod) { p.Ready = false }), Address: ip, Running: true, Terminating: true}},
+		"without an address": {func(p *corev1.Pod) { p.Status.PodIP = "" }, observed.Controller{Pod: ordinary, Running: true}},
 		"with an IPv6 address": {func(p *corev1.Pod) { p.Status.PodIP = "fd00::7" },
-			Controller{Pod: ordinary, Address: "[fd00::7]:8082", Running: true}},
+			observed.Controller{Pod: ordinary, Address: "[fd00::7]:8082", Running: true}},
 		"with another metrics port": {func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "metrics", ContainerPort: 1}}
 			p.Spec.Containers[1].Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 2}, {Name: "metrics", ContainerPort: 9102}}
-		}, Controller{Pod: ordinary, Address: "10.1.0.7:9102", Running: true}},
+		}, observed.Controller{Pod: ordinary, Address: "10.1.0.7:9102", Running: true}},
 		"with a memory limit": {func(p *corev1.Pod) {
 			p.Spec.Containers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}
-		}, Controller{Pod: with(func(p *observed.Pod) { p.MemoryLimit = 4 << 30 }), Address: ip, Running: true}},
+		}, observed.Controller{Pod: with(func(p *observed.Pod) { p.MemoryLimit = 4 << 30 }), Address: ip, Running: true}},
 		"restarted": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 2, begun(5*time.Minute), ended("Error", 6*time.Minute)
-		}), Controller{Pod: with(func(p *observed.Pod) {
+		}), observed.Controller{Pod: with(func(p *observed.Pod) {
 			p.Restarts, p.RestartedAt, p.Started = 2, noon().Add(-5*time.Minute), noon().Add(-5*time.Minute)
 		}), Address: ip, Running: true}},
 		"restarted for its memory": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 1, begun(5*time.Minute), ended("OOMKilled", 6*time.Minute)
-		}), Controller{Pod: with(func(p *observed.Pod) {
+		}), observed.Controller{Pod: with(func(p *observed.Pod) {
 			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt = 1, noon().Add(-5*time.Minute), true, noon().Add(-6*time.Minute)
 			p.Started = p.RestartedAt
 		}), Address: ip, Running: true}},
 		"ended for its memory just now": {status(func(s *corev1.ContainerStatus) { s.State = ended("OOMKilled", time.Second) }),
-			Controller{Pod: with(func(p *observed.Pod) {
+			observed.Controller{Pod: with(func(p *observed.Pod) {
 				p.RestartedAt, p.OOMKilled, p.KilledAt, p.Started = noon().Add(-time.Second), true, noon().Add(-time.Second), time.Time{}
 			}), Address: ip}},
 		"waiting to begin again": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.LastTerminationState = 4, ended("OOMKilled", 2*time.Minute)
 			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
-		}), Controller{Pod: with(func(p *observed.Pod) {
+		}), observed.Controller{Pod: with(func(p *observed.Pod) {
 			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt, p.Started = 4, noon().Add(-2*time.Minute), true, noon().Add(-2*time.Minute), time.Time{}
 		}), Address: ip}},
 		"not begun yet": {func(p *corev1.Pod) { p.Status.ContainerStatuses, p.Status.Phase = nil, corev1.PodPending },
-			Controller{Pod: idle, Address: ip}},
-		"without the container": {func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] }, Controller{Pod: idle}},
+			observed.Controller{Pod: idle, Address: ip}},
+		"without the container": {func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] }, observed.Controller{Pod: idle}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := list(t, target(plan.StatefulSet), newPod(controllerName+"-2", test.change))
@@ -165,7 +165,7 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 				t.Errorf("its size is known: %t", sized)
 			}
 			got.Pods[0].Size = nil // TestAPodsSizeIsRead
-			if diff := cmp.Diff([]Controller{test.want}, got.Pods); diff != "" {
+			if diff := cmp.Diff([]observed.Controller{test.want}, got.Pods); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -182,7 +182,7 @@ func TestTheContainerIsFoundWithoutAName(t *testing.T) {
 		t.Errorf("the memory limit is %d, want %d", got, 1<<30)
 	}
 	puzzling := newPod(controllerName+"-0", func(p *corev1.Pod) { p.Spec.Containers[1].Name = "sidecar" })
-	want := []Controller{{Pod: observed.Pod{Name: controllerName + "-0", Ready: true, Claimed: true}}}
+	want := []observed.Controller{{Pod: observed.Pod{Name: controllerName + "-0", Ready: true, Claimed: true}}}
 	if diff := cmp.Diff(want, list(t, nameless, puzzling).Pods); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

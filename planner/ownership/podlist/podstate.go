@@ -98,8 +98,8 @@ func ordinal(pod, set string) int {
 
 // fromPod keeps of a pod what is needed, but for its replica. A pod that is being deleted is not ready, whatever it
 // says.
-func fromPod(p *corev1.Pod, container string) Controller {
-	c := Controller{
+func fromPod(p *corev1.Pod, container string) observed.Controller {
+	c := observed.Controller{
 		Pod:         observed.Pod{Name: p.Name, UID: string(p.UID), Ready: p.DeletionTimestamp == nil && isReady(p)},
 		Terminating: p.DeletionTimestamp != nil,
 	}

@@ -13,22 +13,14 @@ import (
 	"ballast/planner/patchable"
 )
 
-// Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
-type Controller struct {
-	observed.Pod
-	Address     string `json:"address,omitempty"`     // host:port of its metrics; empty: it has no address yet
-	Running     bool   `json:"running,omitempty"`     // its container runs, ready or not: it may own clusters
-	Terminating bool   `json:"terminating,omitempty"` // it is being deleted, and owns what it owns until it is gone
-}
-
 // Controllers are the application-controller's pods and, where Argo CD distributes clusters dynamically, what they
 // claim. Pods are sorted by replica and name.
 type Controllers struct {
-	Pods     []Controller `json:"pods"`
-	Dynamic  bool         `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
-	Claims   []Claim      `json:"claims,omitempty"`
-	Patience Patience     `json:"patience,omitzero"`
-	Problems []string     `json:"problems,omitempty"` // sentences about what could not be read, or is set badly
+	Pods     []observed.Controller `json:"pods"`
+	Dynamic  bool                  `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
+	Claims   []Claim               `json:"claims,omitempty"`
+	Patience Patience              `json:"patience,omitzero"`
+	Problems []string              `json:"problems,omitempty"` // sentences about what could not be read, or is set badly
 }
 
 // Patience says how often a controller shows that it lives, and how long it may be silent. Argo CD writes the heartbeat
@@ -56,34 +48,14 @@ func (p Patience) problem() (string, bool) {
 		p.Probe, missedBeats*p.Heartbeat, int(p.Heartbeat/time.Second)), true
 }
 
-// SlotState says how a slot of the mapping stands. The set is closed.
-type SlotState string
-
-// The states of a slot.
-const (
-	SlotHeld   SlotState = "Held"   // by a pod that is there, with a fresh heartbeat
-	SlotSilent SlotState = "Silent" // its controller is unhealthy: no heartbeat for too long
-	SlotGone   SlotState = "Gone"   // its controller's pod is not there any more
-	SlotFree   SlotState = "Free"   // nobody took it
-)
-
-// Slot is a replica's number with the controller that holds it. Silence is the heartbeat's age, 0 where none was
-// written.
-type Slot struct {
-	Shard      int           `json:"shard"`
-	State      SlotState     `json:"state"`
-	Controller string        `json:"controller,omitempty"`
-	Silence    time.Duration `json:"silence,omitempty"`
-}
-
 // Slots are the slots below wanted and every other one that is listed, by number. A slot that is listed twice shows
 // twice.
-func (c Controllers) Slots(wanted int, now time.Time) []Slot {
+func (c Controllers) Slots(wanted int, now time.Time) []observed.Slot {
 	here := map[string]bool{}
 	for _, p := range c.Pods {
 		here[p.Name] = true
 	}
-	var slots []Slot
+	var slots []observed.Slot
 	listed := map[int]bool{}
 	for _, claim := range c.Claims {
 		listed[claim.Shard] = true
@@ -91,25 +63,25 @@ func (c Controllers) Slots(wanted int, now time.Time) []Slot {
 	}
 	for shard := range wanted {
 		if !listed[shard] {
-			slots = append(slots, Slot{Shard: shard, State: SlotFree})
+			slots = append(slots, observed.Slot{Shard: shard, State: observed.SlotFree})
 		}
 	}
-	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Shard, b.Shard) })
+	slices.SortStableFunc(slots, func(a, b observed.Slot) int { return cmp.Compare(a.Shard, b.Shard) })
 	return slots
 }
 
-func (c Controllers) slot(claim Claim, here map[string]bool, now time.Time) Slot {
-	s := Slot{Shard: claim.Shard, State: SlotHeld, Controller: claim.Controller}
+func (c Controllers) slot(claim Claim, here map[string]bool, now time.Time) observed.Slot {
+	s := observed.Slot{Shard: claim.Shard, State: observed.SlotHeld, Controller: claim.Controller}
 	if !claim.Heartbeat.IsZero() {
 		s.Silence = max(now.Sub(claim.Heartbeat), 0)
 	}
 	switch {
 	case claim.Controller == "":
-		s.State = SlotFree
+		s.State = observed.SlotFree
 	case !here[claim.Controller]:
-		s.State = SlotGone
+		s.State = observed.SlotGone
 	case !claim.fresh(c.Patience, now):
-		s.State = SlotSilent
+		s.State = observed.SlotSilent
 	}
 	return s
 }
@@ -120,10 +92,10 @@ func (c Claim) fresh(p Patience, now time.Time) bool {
 }
 
 // Healthy counts the slots that are held.
-func Healthy(slots []Slot) int {
+func Healthy(slots []observed.Slot) int {
 	n := 0
 	for _, s := range slots {
-		if s.State == SlotHeld {
+		if s.State == observed.SlotHeld {
 			n++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/discover"
-	"ballast/planner/ownership/podlist"
+	"ballast/planner/observed"
 )
 
 // kinds are counters of events of one cluster, each of another kind.
@@ -67,7 +67,7 @@ func TestAPodWithLongKindsAnswers(t *testing.T) {
 		text, _ := owned(0, 1)
 		_, _ = io.Copy(w, io.MultiReader(text, kinds(1200, 60<<10, "https://evil")))
 	})
-	got := NewScraper(Options{Timeout: time.Minute}).Scrape(t.Context(), []podlist.Controller{running("a", address)}, noon)[0]
+	got := NewScraper(Options{Timeout: time.Minute}).Scrape(t.Context(), []observed.Controller{running("a", address)}, noon)[0]
 	const passed = `pod "a" shows series of argocd_cluster_events_total of more than 4 KiB, as no kind of Kubernetes makes: ` +
 		"1200 are passed over, and their cluster's events count for less; " +
 		"their label server names the cluster that makes them: take it out, and restart the pod"

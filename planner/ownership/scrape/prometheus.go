@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/discover"
-	"ballast/planner/ownership/podlist"
+	"ballast/planner/observed"
 	"ballast/planner/poll"
 )
 
@@ -54,7 +54,7 @@ func named(query string) string {
 
 // Ask makes the reports from what a Prometheus has of the pods, for where they cannot be asked themselves. A pod whose
 // newest sample is older than two minutes did not answer.
-func Ask(ctx context.Context, f poll.Fetcher, pods []podlist.Controller, now time.Time) []PodReport {
+func Ask(ctx context.Context, f poll.Fetcher, pods []observed.Controller, now time.Time) []PodReport {
 	fetched := map[string]poll.Fetched{}
 	var failed string
 	for _, answer := range f.Fetch(ctx, Queries(), discover.Fleet{}, now) {

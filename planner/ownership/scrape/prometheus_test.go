@@ -15,7 +15,6 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
@@ -35,7 +34,7 @@ func (s store) Fetch(_ context.Context, metrics []poll.Metric, _ discover.Fleet,
 func seconds(ago time.Duration) float64 { return float64(noon().Add(-ago).UnixMilli()) / 1000 }
 
 func TestPrometheusIsAskedInstead(t *testing.T) {
-	pods := []podlist.Controller{running("ac-0", "10.0.0.1:8082"), running("ac-1", ""), running("ac-2", ""), running("ac-3", "")}
+	pods := []observed.Controller{running("ac-0", "10.0.0.1:8082"), running("ac-1", ""), running("ac-2", ""), running("ac-3", "")}
 	got := Ask(t.Context(), store{
 		metricAppInfo:  {{Key: "ac-0|https://a", Value: 3}, {Key: "ac-0|https://b", Value: 1}, {Key: "ac-0|https://b/", Value: 7}, {Key: "stranger-0|https://a", Value: 9}, {Key: "ac-2|https://c", Value: 1}, {Key: "ac-0", Value: 1}},
 		metricCacheAge: {{Key: "ac-0|https://a", Value: 17}, {Key: "ac-0|https://b", Value: -1}, {Key: "ac-1|https://d", Value: 400}},
@@ -88,9 +87,9 @@ func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 	q := &querier{asked: map[string]bool{}}
 	target := plan.Target{Kind: plan.StatefulSet, Name: "ac"}
 	client := poll.NewWith(q, poll.Config{Pods: promql.PodsMatcher("pod", target), Namespace: "argocd", Concurrency: 1})
-	got := Ask(t.Context(), client, []podlist.Controller{running("ac-0", "")}, noon())
+	got := Ask(t.Context(), client, []observed.Controller{running("ac-0", "")}, noon())
 	want := []PodReport{{
-		Controller: podlist.Controller{Pod: observed.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, Quoted: true, SampledAt: noon(),
+		Controller: observed.Controller{Pod: observed.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, Quoted: true, SampledAt: noon(),
 		Servers: map[string]ServerReport{"https://a": {Apps: 1, Cached: true, CacheAge: 1, Connected: true, Reconciles: 1, Seconds: 1, Counts: ShowsReconciles}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -118,7 +117,7 @@ func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 }
 
 func TestAPrometheusThatDoesNotAnswerSaysNothingOfAnyPod(t *testing.T) {
-	pods := []podlist.Controller{running("ac-0", ""), running("ac-1", "")}
+	pods := []observed.Controller{running("ac-0", ""), running("ac-1", "")}
 	for refuse, want := range map[string]string{
 		"argocd_app_info": "asking Prometheus for argocd_app_info: ", "timestamp": "asking Prometheus for sampled: ", "argocd_app_reconcile_sum": "asking Prometheus for argocd_app_reconcile_sum: ",
 	} {

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 )
 
 // PodReport is what one pod said, or why it said nothing.
 type PodReport struct {
-	podlist.Controller
+	observed.Controller
 	Err       string                  `json:"err,omitempty"`      // why it did not answer; empty: it answered
 	SampledAt time.Time               `json:"sampledAt,omitzero"` // when that was so
 	Servers   map[string]ServerReport `json:"servers,omitempty"`  // by server URL, normalised

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ballast/planner/ownership/podlist"
+	"ballast/planner/observed"
 )
 
 func newRoom() *room { return &room{kept: new(atomic.Int64)} }
@@ -53,7 +53,7 @@ func TestWhatPodsNameIsBounded(t *testing.T) {
 		"of 64 KiB":    {longNames, 4, ""}, // no cluster has such a URL
 		"5,000 beside": {names(5_000), 1, ""},
 	}
-	var all []podlist.Controller
+	var all []observed.Controller
 	for name, p := range pods {
 		address := serve(t, p.answer)
 		for range p.count {
@@ -81,7 +81,7 @@ func TestWhatPodsNameIsBounded(t *testing.T) {
 // What all pods name has a bound of its own, that of a refused pod is free again.
 func TestAllPodsShareOneBound(t *testing.T) {
 	address := serve(t, names(20_000)) // 7.3 MiB each
-	var pods []podlist.Controller
+	var pods []observed.Controller
 	for i := range 6 {
 		pods = append(pods, running(fmt.Sprint(i), address))
 	}

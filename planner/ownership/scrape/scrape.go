@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ballast/planner/ownership/podlist"
+	"ballast/planner/observed"
 )
 
 // Options bound what asking the pods may cost. Zero values are the defaults.
@@ -60,7 +60,7 @@ func NewClient() *http.Client {
 
 // Scrape asks every pod that may own clusters, those that are being deleted too. It never fails as a whole: what went
 // wrong stands in the reports, which are in the order of the pods. clock says when an answer was complete.
-func (s *Scraper) Scrape(ctx context.Context, pods []podlist.Controller, clock func() time.Time) []PodReport {
+func (s *Scraper) Scrape(ctx context.Context, pods []observed.Controller, clock func() time.Time) []PodReport {
 	reports := make([]PodReport, len(pods))
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Total, fmt.Errorf("asking all pods took more than %s", s.o.Total))
 	defer cancel()
@@ -77,7 +77,8 @@ func (s *Scraper) Scrape(ctx context.Context, pods []podlist.Controller, clock f
 	return reports
 }
 
-func (s *Scraper) ask(ctx context.Context, pod podlist.Controller, clock func() time.Time, room *room) (report PodReport) {
+func (s *Scraper) ask(ctx context.Context, pod observed.Controller, clock func() time.Time,
+	room *room) (report PodReport) {
 	report.Controller = pod
 	err := errors.New("its container does not run")
 	switch {

@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 )
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
@@ -55,8 +54,8 @@ func stall(text string) http.HandlerFunc {
 	}
 }
 
-func running(name, address string) podlist.Controller {
-	return podlist.Controller{Pod: observed.Pod{Name: name, Ready: true}, Address: address, Running: true}
+func running(name, address string) observed.Controller {
+	return observed.Controller{Pod: observed.Pod{Name: name, Ready: true}, Address: address, Running: true}
 }
 
 func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
@@ -70,21 +69,23 @@ func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
 	closed.Close()
 	asked := map[string]string{}
 	pods := map[string]struct {
-		pod  podlist.Controller
+		pod  observed.Controller
 		want string // the error; empty: it answers with the sample
 	}{
 		"good": {pod: running("good", serve(t, func(w http.ResponseWriter, r *http.Request) {
 			asked["path"], asked["Accept"], asked["Accept-Encoding"] = r.URL.Path, r.Header.Get("Accept"), r.Header.Get("Accept-Encoding")
 			_, _ = io.WriteString(w, sample)
 		}))},
-		"unready":     {pod: podlist.Controller{Pod: observed.Pod{Name: "unready"}, Address: serve(t, write(sample)), Running: true}},
-		"terminating": {pod: podlist.Controller{Pod: observed.Pod{Name: "terminating"}, Address: serve(t, write(sample)), Running: true, Terminating: true}},
-		"silent":      {pod: running("silent", serve(t, stall(""))), want: "context deadline exceeded"},
-		"stalling":    {pod: running("stalling", serve(t, stall(sample+"argocd_app"))), want: "context deadline exceeded"},
-		"huge":        {pod: running("huge", serve(t, endless("argocd_other{a=\"b\"} 1\n"))), want: "the answer is too large"},
-		"one line":    {pod: running("one line", serve(t, endless("argocd_other"))), want: "the answer is too large"},
-		"garbage":     {pod: running("garbage", serve(t, write("\x00\x01\x02"))), want: "line 1: the text ends in the middle"},
-		"a page":      {pod: running("a page", serve(t, write("<html>\n"))), want: "line 1: this is no line"},
+		"unready": {pod: observed.Controller{Pod: observed.Pod{Name: "unready"},
+			Address: serve(t, write(sample)), Running: true}},
+		"terminating": {pod: observed.Controller{Pod: observed.Pod{Name: "terminating"},
+			Address: serve(t, write(sample)), Running: true, Terminating: true}},
+		"silent":   {pod: running("silent", serve(t, stall(""))), want: "context deadline exceeded"},
+		"stalling": {pod: running("stalling", serve(t, stall(sample+"argocd_app"))), want: "context deadline exceeded"},
+		"huge":     {pod: running("huge", serve(t, endless("argocd_other{a=\"b\"} 1\n"))), want: "the answer is too large"},
+		"one line": {pod: running("one line", serve(t, endless("argocd_other"))), want: "the answer is too large"},
+		"garbage":  {pod: running("garbage", serve(t, write("\x00\x01\x02"))), want: "line 1: the text ends in the middle"},
+		"a page":   {pod: running("a page", serve(t, write("<html>\n"))), want: "line 1: this is no line"},
 		"cut off": {pod: running("cut off", serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, sample)
@@ -96,10 +97,12 @@ func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = io.WriteString(w, sample)
 		})), want: "it answers 500 instead of 200"},
-		"gone":        {pod: running("gone", closed.Listener.Addr().String()), want: "connection refused"},
-		"not running": {pod: podlist.Controller{Pod: observed.Pod{Name: "not running"}, Address: aside}, want: "its container does not run"},
-		"not placed":  {pod: podlist.Controller{Pod: observed.Pod{Name: "not placed"}, Running: true}, want: "it has no address yet"},
-		"odd":         {pod: running("odd", "a b"), want: "invalid character"},
+		"gone": {pod: running("gone", closed.Listener.Addr().String()), want: "connection refused"},
+		"not running": {pod: observed.Controller{Pod: observed.Pod{Name: "not running"},
+			Address: aside}, want: "its container does not run"},
+		"not placed": {pod: observed.Controller{Pod: observed.Pod{Name: "not placed"},
+			Running: true}, want: "it has no address yet"},
+		"odd": {pod: running("odd", "a b"), want: "invalid character"},
 	}
 	patient := NewScraper(Options{Timeout: time.Minute, MaxBody: 256 << 10})
 	hasty := NewScraper(Options{Timeout: 100 * time.Millisecond})
@@ -109,7 +112,7 @@ func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
 		if strings.Contains(p.want, "deadline") {
 			scraper = hasty
 		}
-		reports = append(reports, scraper.Scrape(t.Context(), []podlist.Controller{p.pod}, noon)...)
+		reports = append(reports, scraper.Scrape(t.Context(), []observed.Controller{p.pod}, noon)...)
 	}
 	for _, r := range reports {
 		want := PodReport{Controller: pods[r.Name].pod}
@@ -153,7 +156,7 @@ func TestEightPodsAreAskedAtOnce(t *testing.T) {
 		mu.Unlock()
 		_, _ = io.WriteString(w, "go_info 1\n")
 	})
-	pods := make([]podlist.Controller, 40)
+	pods := make([]observed.Controller, 40)
 	for i := range pods {
 		pods[i] = running(fmt.Sprint(i), address)
 	}
@@ -173,7 +176,7 @@ func TestAnAskerThatIsStoppedLeavesAtOnce(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	})
-	r := NewScraper(Options{Timeout: time.Hour}).Scrape(ctx, []podlist.Controller{running("a", address)}, noon)
+	r := NewScraper(Options{Timeout: time.Hour}).Scrape(ctx, []observed.Controller{running("a", address)}, noon)
 	if r[0].Answered() || !strings.Contains(r[0].Err, "context canceled") {
 		t.Errorf("got %q, want that it was stopped", r[0].Err)
 	}
@@ -186,7 +189,7 @@ func TestPodsThatKeepSilentKeepNobodyForLong(t *testing.T) {
 		asked.Add(1)
 		<-r.Context().Done()
 	})
-	pods := make([]podlist.Controller, 200)
+	pods := make([]observed.Controller, 200)
 	for i := range pods {
 		pods[i] = running(fmt.Sprint(i), address)
 	}
@@ -207,7 +210,7 @@ func TestAnInjectedClientKeepsItsTransportButFollowsNothing(t *testing.T) {
 		dialled++
 		return http.DefaultTransport.RoundTrip(r)
 	})}
-	NewScraper(Options{Client: own}).Scrape(t.Context(), []podlist.Controller{running("a", address)}, noon)
+	NewScraper(Options{Client: own}).Scrape(t.Context(), []observed.Controller{running("a", address)}, noon)
 	if dialled != 1 || followed.Load() != 0 || own.CheckRedirect != nil {
 		t.Errorf("asked %d times through the client, followed %d times, client changed: %v; want 1, 0, false", dialled, followed.Load(), own.CheckRedirect != nil)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 )
 
 func readAll(text string) (PodReport, error) {
@@ -36,7 +35,7 @@ func sampleText(t testing.TB) string {
 
 func TestTheMetricsOfARealControllerAreRead(t *testing.T) {
 	want := PodReport{
-		Controller: podlist.Controller{Pod: observed.Pod{Memory: 186179584}},
+		Controller: observed.Controller{Pod: observed.Pod{Memory: 186179584}},
 		Unplaced:   1,
 		Servers: map[string]ServerReport{
 			"https://10.0.0.1:6443":          {Apps: 2, Cached: true, CacheAge: 4071, Connected: true, Reconciles: 10, Seconds: 2, Events: 911, Objects: 2042, Counts: ShowsObjects | ShowsEvents | ShowsReconciles},

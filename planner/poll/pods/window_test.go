@@ -16,7 +16,6 @@ import (
 	"ballast/planner/gz"
 	"ballast/planner/measure"
 	"ballast/planner/observed"
-	"ballast/planner/ownership/podlist"
 	"ballast/planner/ownership/scrape"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -30,7 +29,8 @@ const all = scrape.ShowsObjects | scrape.ShowsEvents | scrape.ShowsReconciles
 // says is a pod that answered.
 func says(pod int, at time.Time, servers map[string]scrape.ServerReport) scrape.PodReport {
 	name := fmt.Sprintf("c-%d", pod)
-	return scrape.PodReport{Controller: podlist.Controller{Pod: observed.Pod{Name: name, Replica: pod}, Address: fmt.Sprintf("10.0.0.%d:8082", pod+1)},
+	return scrape.PodReport{Controller: observed.Controller{Pod: observed.Pod{Name: name, Replica: pod},
+		Address: fmt.Sprintf("10.0.0.%d:8082", pod+1)},
 		SampledAt: at, Servers: servers}
 }
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"ballast/planner/paged"
+	"ballast/planner/lenient"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 )
@@ -26,13 +26,13 @@ type VPA struct {
 		Name      string `json:"name"`
 	} `json:"metadata"`
 	Spec struct {
-		TargetRef      paged.Lenient[vpaTarget]   `json:"targetRef"`
-		UpdatePolicy   paged.Lenient[vpaUpdate]   `json:"updatePolicy"`
-		ResourcePolicy paged.Lenient[vpaPolicies] `json:"resourcePolicy"`
+		TargetRef      lenient.Field[vpaTarget]   `json:"targetRef"`
+		UpdatePolicy   lenient.Field[vpaUpdate]   `json:"updatePolicy"`
+		ResourcePolicy lenient.Field[vpaPolicies] `json:"resourcePolicy"`
 	} `json:"spec"`
 	Status struct {
-		Recommendation paged.Lenient[vpaRecommendation] `json:"recommendation"`
-		Conditions     paged.Lenient[[]vpaCondition]    `json:"conditions"`
+		Recommendation lenient.Field[vpaRecommendation] `json:"recommendation"`
+		Conditions     lenient.Field[[]vpaCondition]    `json:"conditions"`
 	} `json:"status"`
 }
 
