@@ -26,6 +26,12 @@ import (
 // killedBehindADrain is a fleet of three whose replica 2 was drained for a while; then a replica that received was killed for its memory.
 func killedBehindADrain(t *testing.T) (w *liveWorld, killed, other int) {
 	t.Helper()
+	return killedBehindAWave(t, 0)
+}
+
+// killedBehindAWave is that with a clock that was ahead for one cycle, between the wave and the kill.
+func killedBehindAWave(t *testing.T, ahead time.Duration) (w *liveWorld, killed, other int) {
+	t.Helper()
 	w = undecided(t, skewed(24)...)
 	for range 30 {
 		w.step(time.Minute)
@@ -34,11 +40,25 @@ func killedBehindADrain(t *testing.T) (w *liveWorld, killed, other int) {
 	w.in.Cordon = "2=" + w.in.Now.Add(2*time.Minute).UTC().Format(time.RFC3339)
 	w.until(t, "a cluster moved", 10*time.Minute, func(outcome.Outcome) bool { return w.row(t, moves) != 2 && w.in.InForce.Rollout == nil })
 	killed = w.row(t, moves)
+	if ahead > 0 {
+		w.step(ahead)
+		w.in.Now = w.in.Now.Add(-ahead)
+		w.step(time.Minute)
+	}
 	at := w.in.Now
 	w.shape = func(p *observed.Pod) { p.OOMKilled, p.KilledAt = p.Replica == killed, at }
 	w.until(t, "it trips", 6*time.Minute, func(out outcome.Outcome) bool { return out.Memory.Changes.Trip != nil })
 	w.in.Memory.Changes.TripTold, w.in.Tripped = true, w.in.Memory.Changes.Trip.Why
 	return w, killed, 1 - killed
+}
+
+// TestAClockThatWasAheadBlindsNoTrip: for one cycle behind the wave it was six hours ahead, as if the 15 minutes of its watch were over.
+func TestAClockThatWasAheadBlindsNoTrip(t *testing.T) {
+	_, without, _ := killedBehindADrain(t)
+	w, killed, _ := killedBehindAWave(t, 6*time.Hour)
+	if trip := w.in.Memory.Changes.Trip; killed != without || trip.Reason != harm.OOMKilled || !slices.Equal(trip.Replicas, []int{killed}) || trip.At.After(w.in.Now) {
+		t.Errorf("at %s replica %d was killed behind the wave: %+v", w.in.Now, killed, trip)
+	}
 }
 
 func (w *liveWorld) dies(replica, minutes int) (left []string) {

@@ -316,6 +316,10 @@ func TestWhatNobodyMayWriteKeepsNoFailoverBehindAnAutoscaler(t *testing.T) {
 			for ; minutes < 120 && len(w.on(1)) > 0; minutes++ {
 				w.step(time.Minute)
 			}
+			named := func(m string) bool { return strings.Contains(m, `"own"`) }
+			if name != "nothing" && !slices.ContainsFunc(messages(w.last), named) {
+				t.Errorf("the Secret is not named: %q", messages(w.last))
+			}
 			if minutes > 15 || w.writes-writes > 8 {
 				t.Errorf("%v are on the dead replica after %d minutes and %d writes of the plan; %v", w.on(1), minutes, w.writes-writes, messages(w.last))
 			}

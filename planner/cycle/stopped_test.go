@@ -229,6 +229,10 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 				for ; len(w.on(2)) > 0 && minutes < 60; minutes++ {
 					w.step(time.Minute)
 				}
+				named := func(p string) bool { return strings.HasSuffix(p, "/zz") }
+				if change != nil && !slices.ContainsFunc(problems(w.last), named) {
+					t.Errorf("the Secret is not named while the others leave: %v", problems(w.last))
+				}
 				if minutes > 7 {
 					t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
 				}

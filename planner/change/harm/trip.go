@@ -99,10 +99,12 @@ type Wave struct {
 }
 
 // Watch is the memory of waves that still answer for what follows them; the zero value watches nothing. Apart are the
-// clusters that its work leaves out, and From is each replica's work when its caches had filled.
+// clusters that its work leaves out, and From is each replica's work when its caches had filled. Over is when its time
+// was found to be over: a clock that was ahead says so, too, and it goes on once that is back.
 type Watch struct {
 	Began     time.Time        `json:"began,omitzero"`
 	Ended     time.Time        `json:"ended,omitzero"`
+	Over      time.Time        `json:"over,omitzero"`
 	Clusters  []string         `json:"clusters,omitempty"`
 	Receivers []int            `json:"receivers,omitempty"`
 	Orphans   []string         `json:"orphans,omitempty"`
@@ -164,9 +166,18 @@ func (t Trip) Joined(moved []string, later Trip, movedLater []string) (Trip, []s
 	return later, moved
 }
 
+// Standing is the watch whose time is not over; else the zero value.
+func (w Watch) Standing() Watch {
+	if !w.Over.IsZero() {
+		return Watch{}
+	}
+	return w
+}
+
 // After watches another wave. What was before the first of several waves in a row stays what the fleet is compared
 // with, unless the new one leaves out other clusters.
 func (w Watch) After(wave Wave) Watch {
+	w = w.Standing()
 	next := Watch{Began: wave.Began, Ended: wave.Ended,
 		Clusters:  sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
 		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans),
@@ -197,7 +208,8 @@ func sorted[T cmp.Ordered](values []T) []T {
 }
 
 // Judge looks at the fleet after waves. A sign that they did harm within 15 minutes ends the watch with a trip; without
-// one the watch goes on, or ends when its time is over. A clock that went back counts as no time passed.
+// one the watch goes on, or is over with its time, and is forgotten as much later. A clock that went back counts as no
+// time passed.
 func Judge(w Watch, now time.Time, signs Signs) (*Trip, Watch) {
 	if w.Ended.IsZero() {
 		return nil, Watch{}
@@ -214,9 +226,16 @@ func Judge(w Watch, now time.Time, signs Signs) (*Trip, Watch) {
 		return t, next
 	}
 	elapsed := now.Sub(w.Ended)
-	if elapsed > watched {
+	switch over := !w.Over.IsZero(); {
+	case elapsed > watched && over && now.Sub(w.Over) > watched:
 		return nil, Watch{}
+	case elapsed > watched && over:
+		return nil, w
+	case elapsed > watched:
+		w.Over = now
+		return nil, w
 	}
+	w.Over = time.Time{}
 	if cluster, ok := w.orphan(signs.Orphans); ok {
 		return trip(Orphaned, "cluster %q has no owner", cluster)
 	}

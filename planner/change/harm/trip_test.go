@@ -3,6 +3,7 @@ package harm
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -250,7 +251,7 @@ func TestAServerIsInOnePortion(t *testing.T) {
 
 func TestAWatchEndsAndKeepsQuietWithoutAWave(t *testing.T) {
 	trip, w := Judge(Watch{}.After(wave()), at(901), Signs{Orphans: []string{"prod-eu"}})
-	if diff := cmp.Diff(Watch{}, w); trip != nil || diff != "" {
+	if diff := cmp.Diff(Watch{}, w.Standing()); trip != nil || diff != "" {
 		t.Errorf("after its time: %+v %s", trip, diff)
 	}
 	if trip, w := Judge(Watch{}, at(0), Signs{Orphans: []string{"prod-eu"}, Kills: []Kill{{"controller-0", 0, at(0)}}}); trip != nil || !w.Ended.IsZero() {
@@ -304,8 +305,28 @@ func TestAWatchSurvivesItsLeader(t *testing.T) {
 				t.Fatalf("-one leader +two:\n%s", diff)
 			}
 		}
-		if _, over := Judge(b, at(901), Signs{}); !over.Ended.IsZero() {
+		_, over := Judge(b, at(901), Signs{})
+		if standing := over.Standing(); !standing.Ended.IsZero() {
 			t.Fatalf("it goes on after 15 minutes: %+v", over)
 		}
+		if _, gone := Judge(over, at(1802), Signs{}); !gone.Ended.IsZero() {
+			t.Fatalf("it is remembered after 30 minutes: %+v", gone)
+		}
 	})
+}
+
+// TestAWatchGoesOnBehindAClockThatWasAhead, once that is back; one whose time is over is no part of the next wave's.
+func TestAWatchGoesOnBehindAClockThatWasAhead(t *testing.T) {
+	w := Watch{}.After(wave())
+	_, ahead := Judge(w, at(6*3600), Signs{Orphans: []string{"prod-eu"}})
+	if next := ahead.After(Wave{Ended: at(6 * 3600), Clusters: []string{"x"}, Receivers: []int{7}}); !slices.Equal(next.Clusters, []string{"x"}) || !slices.Equal(next.Receivers, []int{7}) {
+		t.Errorf("the next wave's watch has what is over: %+v", next)
+	}
+	_, back := Judge(ahead, at(60), Signs{})
+	if diff := cmp.Diff(w, back, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the watch (-before +after the clock was ahead):\n%s", diff)
+	}
+	if trip, _ := Judge(back, at(120), Signs{Orphans: []string{"prod-eu"}}); trip == nil || trip.Reason != Orphaned {
+		t.Errorf("no trip behind it: %+v", trip)
+	}
 }

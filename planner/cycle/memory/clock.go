@@ -15,8 +15,8 @@ func (m Memory) Until(now time.Time) Memory {
 		&m.Savings.At, &m.Savings.Back,
 		&m.Known.FreshSince, &m.Known.JoinedSince, &m.Known.ShrunkFirst, &m.Known.ShrunkSince, &m.Known.UnsureSince,
 		&m.Changes.Stopped, &m.Changes.PinFailed, &m.Changes.Restarted, &m.Changes.Looked, &m.Changes.Counted,
-		&m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Ownership.Newest, &m.Changes.Ownership.Followed,
-		&m.Changes.Ownership.Begun)
+		&m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Watch.Over,
+		&m.Changes.Ownership.Newest, &m.Changes.Ownership.Followed, &m.Changes.Ownership.Begun)
 	for _, times := range []*map[string]time.Time{
 		&m.Gone, &m.Young, &m.Known.Lost, &m.Known.Twins, &m.Changes.Pinned, &m.Changes.Failed, &m.Changes.Suspect,
 		&m.Changes.Moved, &m.Changes.Blocked,

@@ -311,7 +311,7 @@ func Worse(trip, stands *harm.Trip) bool {
 func (w *Breaker) expect(g *ground.Ground) {
 	m := &w.Out.Memory.Changes
 	received := map[int]bool{}
-	for _, replica := range m.Watch.Receivers {
+	for _, replica := range m.Watch.Standing().Receivers {
 		received[replica] = true
 	}
 	if r := g.Next.Rollout; r != nil {
@@ -421,7 +421,7 @@ func (w *Breaker) Follow(before, after *plan.Rollout) {
 			Apart: m.Began.Apart})
 	}
 	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
-		moved := slices.AppendSeq(slices.Clone(m.Watch.Apart), maps.Keys(after.Was))
+		moved := slices.AppendSeq(slices.Clone(m.Watch.Standing().Apart), maps.Keys(after.Was))
 		m.Began = w.signs(slices.Compact(slices.Sorted(slices.Values(moved))))
 		m.Began.Orphans = joined(m.Began.Orphans, w.expectedOrphans)
 	}

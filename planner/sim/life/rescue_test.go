@@ -93,6 +93,29 @@ func TestHoursOfARescue(t *testing.T) {
 	}
 }
 
+// TestLevellingKeepsNoRescueWaiting: a replica of four dies after a day on which levelling spent the whole budget, and its clusters have an
+// owner as soon as after a day at rest.
+func TestLevellingKeepsNoRescueWaiting(t *testing.T) {
+	const most = 10 * time.Minute
+	for name, restless := range map[string]bool{"at rest": false, "levelled all day": true} {
+		t.Run(name, func(t *testing.T) {
+			l := equals(t, restless)
+			began := l.Now
+			l.Broken[1] = true
+			l.Crash(1, false, l.Now)
+			all := l.orphans()
+			for l.orphans() > 0 && l.Now.Sub(began) < 48*time.Hour {
+				l.Pass(time.Minute)
+			}
+			took := l.Now.Sub(began)
+			t.Logf("%d clusters, the last has an owner after %s", all, took)
+			if all < 10 || took > most {
+				t.Errorf("%d clusters, the last after %s; want 10 or more, within %s", all, took, most)
+			}
+		})
+	}
+}
+
 // TestADaysBudgetKeepsNoClusterWithoutAnOwner: of 60 equal clusters 51 are on one of ten replicas, which dies, and are far more than
 // the others take on freely. What is beyond that waits for each hour's share, six servers, and not for the day's, which is spent after two.
 func TestADaysBudgetKeepsNoClusterWithoutAnOwner(t *testing.T) {
