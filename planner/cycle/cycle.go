@@ -96,7 +96,7 @@ func (c *cycle) plan() {
 	loads.Make(c.Draft, a.Ground)
 	inuse.Learn(c.Draft)
 	inuse.Limit(c.Draft, a.Ground)
-	c.watch.Look(a.Ground)
+	c.breaker.Look(a.Ground)
 	pinning{c.Draft}.pinProblems(a.Ground)
 	c.Out.Problems = append(c.Out.Problems, a.Found...)
 	c.Out.Memory.Gone = a.Gone
@@ -111,7 +111,7 @@ func (c *cycle) plan() {
 // needs beside it.
 type cycle struct {
 	*outcome.Draft
-	watch     *safety.Breaker
+	breaker   *safety.Breaker
 	votes     *election.Election
 	read      *plan.Plan     // the plan in force as it stands in its ConfigMap
 	turnsBack string         // why a rollout that has stopped every replica brings them back as they were
@@ -122,7 +122,7 @@ type cycle struct {
 func newCycle(in input.Inputs, read *plan.Plan, held sizing.Ungrown) *cycle {
 	d := &outcome.Draft{In: in, Out: outcome.Outcome{Memory: in.Memory}}
 	votes := &election.Election{Draft: d, Ballots: in.Memory.Votes}
-	return &cycle{Draft: d, watch: &safety.Breaker{Draft: d}, votes: votes, read: read, ungrown: held}
+	return &cycle{Draft: d, breaker: &safety.Breaker{Draft: d}, votes: votes, read: read, ungrown: held}
 }
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a

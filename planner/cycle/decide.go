@@ -171,7 +171,7 @@ func (c starting) begins(s *snapshot.Snapshot, p *proposal.Proposed) bool {
 	}
 	c.Out.Memory.Changes.Target = destination(o.Mode, s.Next, *p.Want)
 	counting.Scaled(c.Draft, s.Next, next)
-	c.watch.Follow(nil, next.Rollout)
+	c.breaker.Follow(nil, next.Rollout)
 	s.Next = next
 	return true
 }
@@ -245,7 +245,7 @@ func (c advancing) advance(g *ground.Ground) {
 	ledger.Ledger{Draft: c.Draft}.NoteMoved(*g.Next.Rollout)
 	if !next.SameEnforced(g.Next) {
 		c.Note(c.reason(progress))
-		c.watch.Follow(g.Next.Rollout, next.Rollout)
+		c.breaker.Follow(g.Next.Rollout, next.Rollout)
 	}
 	g.Next = next
 }

@@ -61,8 +61,11 @@ func (a Action) String() string {
 	return strings.Join(names, ", ")
 }
 
-// stoppedItself is why nothing begins after a trip.
-const stoppedItself = "ballast stopped itself and nobody has cleared it"
+// PausedBy and StoppedItself are why nothing begins during a freeze and after a trip, and why what is under way ends.
+const (
+	PausedBy      = "a person paused it"
+	StoppedItself = "ballast stopped itself and nobody has cleared it"
+)
 
 // GoneAtOnce is why nothing but a rescue begins while a discovery is refused.
 const GoneAtOnce = "too many cluster Secrets are gone at once"
@@ -114,17 +117,17 @@ func Table() []gate {
 	return append([]gate{
 		{Name: "breakGlass", Blocks: Everything, brief: "enforcement is off",
 			shut: func(s Situation) string { return when(s.BreakGlass) }},
-		{Name: "paused", Blocks: frozen, brief: "a person paused it",
+		{Name: "paused", Blocks: frozen, brief: PausedBy,
 			shut: func(s Situation) string { return when(s.Paused) }},
-		{Name: "tripped", Blocks: frozen &^ (FailOver | SizeUp), brief: stoppedItself,
+		{Name: "tripped", Blocks: frozen &^ (FailOver | SizeUp), brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Tripped) }},
-		{Name: "starved", Blocks: FailOver, brief: stoppedItself,
+		{Name: "starved", Blocks: FailOver, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Starved) }},
-		{Name: "followFails", Blocks: FollowUp, brief: stoppedItself,
+		{Name: "followFails", Blocks: FollowUp, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Failing == change.Pin) }},
-		{Name: "rollbackFails", Blocks: RollBack, brief: stoppedItself,
+		{Name: "rollbackFails", Blocks: RollBack, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Failing == change.Rollback) }},
-		{Name: "drainFails", Blocks: Drain, brief: stoppedItself,
+		{Name: "drainFails", Blocks: Drain, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Failing == change.Drain) }},
 		{Name: "firstPlan", Blocks: Everything, brief: "there is no plan yet",
 			shut: func(s Situation) string { return when(s.First) }},

@@ -56,9 +56,9 @@ func RolloutOptions(s *Snapshot, cause change.Cause) basis.Options {
 func ends(s *Snapshot, cause change.Cause) string {
 	switch {
 	case s.In.Paused && !byPerson(cause):
-		return "a person paused it"
+		return gate.PausedBy
 	case stops(s, cause):
-		return "ballast stopped itself and nobody has cleared it"
+		return gate.StoppedItself
 	case s.Partial && !empties(cause) && !leavesTaken(s, cause):
 		return gate.GoneAtOnce
 	case leavesTaken(s, cause) && s.Next.Rollout != nil && standing.Replicas(s.In.Workload) >= s.Next.Rollout.From.Replicas:
