@@ -103,7 +103,8 @@ func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 		case full:
 			delete(m.Young, id)
 		}
-		if asked && totals[id] > 0 || full && far && !pinned {
+		anew := full && far && !pinned
+		if asked && totals[id] > 0 || anew {
 			due = append(due, id)
 		}
 	}

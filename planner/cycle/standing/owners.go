@@ -66,10 +66,11 @@ func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	for i := range fleet.Clusters {
 		c := &fleet.Clusters[i]
 		said := in.Observed.Reported.Clusters[c.Shard.ID]
+		unheld := len(said.Holders) == 0 && said.Apps != 0
 		switch shown := seen[i] != plan.NoReplica && seen[i] < replicas; {
 		case shown && !c.Skip && !c.Implicit:
 			owners[i] = seen[i]
-		case left != plan.NoReplica && byRing(*c) && len(said.Holders) == 0 && said.Apps != 0:
+		case left != plan.NoReplica && byRing(*c) && unheld:
 			owners[i] = left
 		}
 		if owners[i] >= runs {
