@@ -173,7 +173,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 		}
 		in.Memory.Changes.Pending = l.memory.Changes.Pending // the write that met another's may be what stands now
 		l.takeIn(&in, base)
-		l.taken = l.repairs.TakeHealed()
+		l.taken = l.repairs.TakeRepaired()
 		in.Healed = l.taken
 	}
 }
@@ -204,7 +204,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	}
 	if err := l.archive.SaveMoves(ctx, in, out); err != nil {
 		l.memory = in.Memory
-		l.repairs.AddHealed(in.Healed)
+		l.repairs.AddRepaired(in.Healed)
 		return "failed", err
 	}
 	storing := l.Clock.Now()
@@ -215,7 +215,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		// What was decided was not written, or only the answer was lost: the vote stands as it was, and nothing moved,
 		// until that plan is seen.
 		l.memory = l.memory.Unwritten(in.Memory, archive.Undated(out.Next))
-		l.repairs.AddHealed(in.Healed)
+		l.repairs.AddRepaired(in.Healed)
 		return result, err
 	}
 	if result == "changed" {
@@ -270,7 +270,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 		return input.Inputs{}, snapshot, err
 	}
 	l.phase = telemetry.PhaseGather
-	l.taken = l.repairs.TakeHealed()
+	l.taken = l.repairs.TakeRepaired()
 	in.Healed, in.Barred, in.Unsized = l.taken, l.repairs.Refused.Now(), l.repairs.Refused.Pods()
 	in.Roomless = l.repairs.Refused.Roomless()
 	in.Resizes, in.KeepsLimits = l.asks.CanResize(ctx), l.Applier.KeepsLimits()

@@ -75,7 +75,7 @@ func await(ctx context.Context, c clock.Clock, changes signal, interval time.Dur
 func (l *Loop) Once(ctx context.Context) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.repairs.AddHealed(l.taken) // nobody counted them
+			l.repairs.AddRepaired(l.taken) // nobody counted them
 			result, err = "failed", l.panics.caught(l.phase, p)
 		}
 		l.taken = nil

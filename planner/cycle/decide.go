@@ -70,9 +70,6 @@ func (c starting) checkEnforcement(g *ground.Ground) {
 			"; nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast." + c.In.Config.Target.Namespace})
 }
 
-// starting begins a rollout.
-type starting struct{ *cycle }
-
 // begin starts a rollout to what is proposed first. What is refused leaves everything after it free to begin but what
 // was elected, which might undo it, or bring it about all the same; a Secret's pin that waits counts for nothing
 // meanwhile, and leaves that free, too. A rollback that is done is the last thing that a cycle does: what was elected
@@ -171,7 +168,7 @@ func (c starting) begins(s *snapshot.Snapshot, p *proposal.Proposed) bool {
 	}
 	c.Out.Memory.Changes.Target = destination(o.Mode, s.Next, *p.Want)
 	counting.Scaled(c.Draft, s.Next, next)
-	c.watch.Follow(nil, next.Rollout)
+	c.breaker.Follow(nil, next.Rollout)
 	s.Next = next
 	return true
 }
@@ -188,9 +185,6 @@ func (c starting) waits(p *proposal.Proposed, kind, waits string) {
 	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Subject: string(p.Cause), Kind: kind, Message: p.Why + ": " +
 		waits})
 }
-
-// advancing goes on with the one under way.
-type advancing struct{ *cycle }
 
 // failed remembers a rollout that did not come to its end, and stops ballast where the same one has failed too often.
 func (c advancing) failed(r plan.Rollout, why string) {
@@ -245,7 +239,7 @@ func (c advancing) advance(g *ground.Ground) {
 	ledger.Ledger{Draft: c.Draft}.NoteMoved(*g.Next.Rollout)
 	if !next.SameEnforced(g.Next) {
 		c.Note(c.reason(progress))
-		c.watch.Follow(g.Next.Rollout, next.Rollout)
+		c.breaker.Follow(g.Next.Rollout, next.Rollout)
 	}
 	g.Next = next
 }

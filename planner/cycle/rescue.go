@@ -28,7 +28,7 @@ func (c *cycle) rescue() {
 	c.Out.Pins = standing.Pins(c.In.Pins, c.Out.Fleet.Clusters)
 	c.Out.Table.Frozen = true
 	a := c.unchanged(*c.In.InForce)
-	c.watch.Look(a.Ground)
+	c.breaker.Look(a.Ground)
 	c.decide(a.Ground)
 	if len(c.In.Config.Size.All()) > 0 { // that policies are gone is for a list that is believed
 		sizing.Size(c.Draft, c.verdicts, a.Ground)

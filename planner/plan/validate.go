@@ -163,9 +163,10 @@ func (p Plan) Awaits(env int) bool { return env > 0 && env == p.NextControllerRe
 // SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those
 // of the decision and change with it only. A plan that is the same is not written again.
 func (p Plan) SameEnforced(o Plan) bool {
-	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Selector != o.Selector || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
-		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas ||
-		p.NextControllerReplicas != o.NextControllerReplicas || !maps.Equal(p.References, o.References) {
+	if p.Mode != o.Mode || !p.sameTarget(o) || !p.sameCounts(o) {
+		return false
+	}
+	if !maps.Equal(p.References, o.References) {
 		return false
 	}
 	if p.MaxClusters != o.MaxClusters || !slices.Equal(p.Full, o.Full) {
@@ -183,6 +184,20 @@ func (p Plan) SameEnforced(o Plan) bool {
 		})
 }
 
+// sameTarget reports whether both plans are of the same workload, are written by the same user and apply to the same
+// pods.
+func (p Plan) sameTarget(o Plan) bool {
+	by := p.PlannerUser == o.PlannerUser && p.Selector == o.Selector
+	return p.Target == o.Target && by && p.Unmanaged == o.Unmanaged
+}
+
+// sameCounts reports whether both plans have the same numbers of replicas, and whose they are.
+func (p Plan) sameCounts(o Plan) bool {
+	replicas := p.Replicas == o.Replicas && p.FreeReplicas == o.FreeReplicas && p.MaxReplicas == o.MaxReplicas
+	env := p.ControllerReplicas == o.ControllerReplicas && p.NextControllerReplicas == o.NextControllerReplicas
+	return replicas && env
+}
+
 func (g ClusterGroup) same(o ClusterGroup) bool {
 	return g.Apart == o.Apart && g.Together == o.Together && slices.Equal(g.At, o.At)
 }
@@ -198,8 +213,19 @@ func sameRollout(a, b *Rollout) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Mode == b.Mode && a.Stage == b.Stage && a.Since.Equal(b.Since) && a.From == b.From &&
-		a.Replicas == b.Replicas &&
-		a.ControllerReplicas == b.ControllerReplicas && a.Wave == b.Wave && a.Waves == b.Waves &&
-		maps.Equal(a.Moves, b.Moves) && maps.Equal(a.Was, b.Was)
+	if !a.sameStage(*b) || !a.sameGoal(*b) {
+		return false
+	}
+	return maps.Equal(a.Moves, b.Moves) && maps.Equal(a.Was, b.Was)
+}
+
+// sameStage reports whether both rollouts are as far, since the same time.
+func (r Rollout) sameStage(o Rollout) bool {
+	stage := r.Mode == o.Mode && r.Stage == o.Stage && r.Since.Equal(o.Since)
+	return stage && r.Wave == o.Wave && r.Waves == o.Waves
+}
+
+// sameGoal reports whether both rollouts go from the same replicas to the same.
+func (r Rollout) sameGoal(o Rollout) bool {
+	return r.From == o.From && r.Replicas == o.Replicas && r.ControllerReplicas == o.ControllerReplicas
 }

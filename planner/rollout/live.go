@@ -145,7 +145,10 @@ func (t live) turnBack(why string) {
 		was, moved := r.Was[name]
 		now, _, _ := t.View.Effective(name)
 		gone := t.Plan.FreeReplicas && was >= t.Seen.Workload.Count().Replicas
-		if !known || !moved || gone || t.Unserved(was) || row.Replica != to || now != to || t.PinnedTo(name, to) {
+		if !known || !moved || gone || t.Unserved(was) {
+			continue
+		}
+		if decided := row.Replica != to || now != to; decided || t.PinnedTo(name, to) {
 			continue
 		}
 		back[name] = was

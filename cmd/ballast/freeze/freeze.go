@@ -67,9 +67,10 @@ func NewResumeCommand() *cobra.Command {
 ballast stops itself when a wave of moves is followed within 15 minutes by a cluster without an owner, a replica killed for its
 memory, or one that reconciles much slower; and when the same rollout fails for the third time in a day. Then it begins nothing by
 itself any more until a person has looked, but for failovers, sizes that grow in place and what follows an autoscaler. After a kill
-for memory there are no failovers either. The annotation ballast.argoproj.io/tripped on the plan ConfigMap says what happened.
-resume shows it, or whose freeze it ends, or both, asks (not about your own freeze), and takes them away. The moves of that wave stay; "ballast rollback" takes them back, before as
-well as after.
+for memory, clusters on the killed replicas, and those that the wave moved, stay; other failovers go on, unless nobody knows which
+clusters those are. The annotation ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, or whose
+freeze it ends, or both, asks (not about your own freeze), and takes them away. The moves of that wave stay; "ballast rollback"
+takes them back, before as well as after.
 
 It needs get and patch on that ConfigMap.`,
 		Example: "  ballast resume",

@@ -36,14 +36,14 @@ type probed struct {
 // Asker asks the world for a cycle, and believes an answer for a while.
 type Asker struct {
 	*wiring.Options
-	probed       probed
-	last         answer // of Prometheus
-	found        []conflicts.Finding
-	neighboursAt time.Time
-	resizable    *bool
-	resizableAt  time.Time
-	around       around
-	putBack      map[string]said // by webhook
+	probed      probed
+	last        answer // of Prometheus
+	found       []conflicts.Finding
+	conflictsAt time.Time
+	resizable   *bool
+	resizableAt time.Time
+	around      around
+	putBack     map[string]said // by webhook
 }
 
 // said is what a webhook's pod said of whose writes it put back, and when.

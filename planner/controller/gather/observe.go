@@ -177,8 +177,8 @@ func (a *Asker) ObservePods(ctx context.Context, f poll.Fetcher, in input.Inputs
 	return seen, reports
 }
 
-// neighboursEvery is how long what else has a say over the workload is believed.
-const neighboursEvery = 5 * time.Minute
+// conflictsEvery is how long what else has a say over the workload is believed.
+const conflictsEvery = 5 * time.Minute
 
 // A look that lasts longer than besideFor is given up, and what was seen last stands: who may make what is looked at
 // may make any number of it, and no cycle may wait for that. It is tried again a minute later.
@@ -200,7 +200,7 @@ func (a *Asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Fin
 	if a.Conflicts == nil || in.InForce == nil {
 		return nil
 	}
-	if since := a.Clock.Since(a.neighboursAt); !a.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
+	if since := a.Clock.Since(a.conflictsAt); !a.conflictsAt.IsZero() && since >= 0 && since < conflictsEvery {
 		return a.found
 	}
 	ctx, end := context.WithTimeout(ctx, besideFor)
@@ -208,10 +208,10 @@ func (a *Asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Fin
 	found, err := a.Conflicts(ctx, *in.InForce)
 	if err != nil {
 		a.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
-		a.found, a.neighboursAt = conflicts.Standing(found, a.found), a.Clock.Now().Add(besideAgain-neighboursEvery)
+		a.found, a.conflictsAt = conflicts.Standing(found, a.found), a.Clock.Now().Add(besideAgain-conflictsEvery)
 		return a.found
 	}
-	a.found, a.neighboursAt = found, a.Clock.Now()
+	a.found, a.conflictsAt = found, a.Clock.Now()
 	return found
 }
 

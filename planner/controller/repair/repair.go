@@ -196,7 +196,7 @@ func (r *Repairs) ReportSteps(w discover.Workload, done apply.Report) (again tim
 		case apply.Applied:
 			r.Log.Info("wrote", "step", result.Step.String())
 			r.Metrics.ObservePutBack(result.Step)
-			r.noteHealed(result.Step, w)
+			r.noteRepaired(result.Step, w)
 			if !result.Until.IsZero() { // a nudge may be lost
 				again = min(again, max(result.Until.Sub(r.Clock.Now()), lookSoon))
 			}
@@ -242,8 +242,8 @@ func onSecrets(results []apply.Result, secrets []discover.Secret) (events []tele
 	return events
 }
 
-// noteHealed counts a repair that gave a cluster back to its replica: for Argo CD it moved twice.
-func (r *Repairs) noteHealed(step diff.Step, w discover.Workload) {
+// noteRepaired counts a repair that gave a cluster back to its replica: for Argo CD it moved twice.
+func (r *Repairs) noteRepaired(step diff.Step, w discover.Workload) {
 	s, ok := step.(diff.PatchShard)
 	if !ok || s.Why != diff.Drifted && s.Why != diff.Broken {
 		return
@@ -262,15 +262,15 @@ func (r *Repairs) noteHealed(step diff.Step, w discover.Workload) {
 	}
 }
 
-// AddHealed gives back what a cycle took and could not write.
-func (r *Repairs) AddHealed(names []string) {
+// AddRepaired gives back what a cycle took and could not write.
+func (r *Repairs) AddRepaired(names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.healed = append(r.healed, names...)
 }
 
-// TakeHealed takes the names of those that were healed, each once.
-func (r *Repairs) TakeHealed() []string {
+// TakeRepaired takes the names of those that were healed, each once.
+func (r *Repairs) TakeRepaired() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	names := slices.Compact(slices.Sorted(slices.Values(r.healed)))

@@ -4,6 +4,7 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ const (
 	frozen     = SetEnv | PinOut | FailOver | Balance | sizes | SizeRestart // what waits while a person stops ballast
 	moves      = FailOver | Drain                                           // other Secrets, and neither replicas nor env
 	follows    = FollowUp | FollowOut
+	onTheWay   = Everything &^ SizeUp // what waits while a rollout is under way
 )
 
 // String names actions as the table in ARCHITECTURE.md does.
@@ -59,14 +61,23 @@ func (a Action) String() string {
 	return strings.Join(names, ", ")
 }
 
-// stoppedItself is why nothing begins after a trip.
-const stoppedItself = "ballast stopped itself and nobody has cleared it"
+// PausedBy and StoppedItself are why nothing begins during a freeze and after a trip, and why what is under way ends.
+const (
+	PausedBy      = "a person paused it"
+	StoppedItself = "ballast stopped itself and nobody has cleared it"
+)
 
 // GoneAtOnce is why nothing but a rescue begins while a discovery is refused.
 const GoneAtOnce = "too many cluster Secrets are gone at once"
 
 // RestartWaits is the brief of the gate that is shut while the one restart of mode live is left to people.
 const RestartWaits = "the one restart of rollout.live waits for a change of the pod template"
+
+// underWay and unmanaged are why sizes wait, too, which ForSizes adds.
+const (
+	underWay  = "a rollout is under way"
+	unmanaged = "the workload is annotated as unmanaged"
+)
 
 // writesNone is what gates say that keep the workload as it is.
 const writesNone = ", and nothing begins that changes its replicas or its env or restarts it"
@@ -106,17 +117,17 @@ func Table() []gate {
 	return append([]gate{
 		{Name: "breakGlass", Blocks: Everything, brief: "enforcement is off",
 			shut: func(s Situation) string { return when(s.BreakGlass) }},
-		{Name: "paused", Blocks: frozen, brief: "a person paused it",
+		{Name: "paused", Blocks: frozen, brief: PausedBy,
 			shut: func(s Situation) string { return when(s.Paused) }},
-		{Name: "tripped", Blocks: frozen &^ (FailOver | SizeUp), brief: stoppedItself,
+		{Name: "tripped", Blocks: frozen &^ (FailOver | SizeUp), brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Tripped) }},
-		{Name: "starved", Blocks: FailOver, brief: stoppedItself,
+		{Name: "starved", Blocks: FailOver, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Starved) }},
-		{Name: "followFails", Blocks: FollowUp, brief: stoppedItself,
+		{Name: "followFails", Blocks: FollowUp, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Failing == change.Pin) }},
-		{Name: "rollbackFails", Blocks: RollBack, brief: stoppedItself,
+		{Name: "rollbackFails", Blocks: RollBack, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Failing == change.Rollback) }},
-		{Name: "drainFails", Blocks: Drain, brief: stoppedItself,
+		{Name: "drainFails", Blocks: Drain, brief: StoppedItself,
 			shut: func(s Situation) string { return when(s.Failing == change.Drain) }},
 		{Name: "firstPlan", Blocks: Everything, brief: "there is no plan yet",
 			shut: func(s Situation) string { return when(s.First) }},
@@ -164,7 +175,7 @@ func Table() []gate {
 				}
 				return open
 			}},
-		{Name: "underWay", Blocks: Everything &^ SizeUp, brief: "a rollout is under way",
+		{Name: "underWay", Blocks: onTheWay, brief: underWay,
 			shut: func(s Situation) string { return when(s.UnderWay) }},
 	}, ofRollouts()...)
 }
@@ -176,7 +187,7 @@ func ofRollouts() []gate {
 		{Name: "stopAgain", Blocks: StopAll, Kind: "HeldOff", shut: func(s Situation) string { return s.StopAgain }},
 		{Name: "restartAgain", Blocks: RestartAll, Kind: "RestartWaits", shut: func(s Situation) string { return s.RestartAgain }},
 		{Name: "unmanaged", Blocks: Workload, Kind: "WorkloadUnmanaged",
-			brief: "the workload is annotated as unmanaged" + writesNone + "; take the annotation " +
+			brief: unmanaged + writesNone + "; take the annotation " +
 				plan.AnnotationUnmanaged + " off for what waits",
 			shut: func(s Situation) string { return when(s.Unmanaged) }},
 		{Name: "containerGone", Blocks: Workload, Kind: "ContainerGone",
@@ -280,6 +291,20 @@ func Judge(table []gate, s Situation, tell func(problem.Problem)) Verdicts {
 			tell(p)
 		}
 		shut.Add(g.Blocks, cmp.Or(g.brief, why))
+	}
+	return shut
+}
+
+// ForSizes are the verdicts on sizes, which are decided last: with a rollout that the cycle began meanwhile, and with an
+// unmanaged workload, whose gate asks what a rollout does: a size in place is no rollout's.
+func (v Verdicts) ForSizes(begun, unmanagedWorkload bool) Verdicts {
+	shut := Verdicts{}
+	maps.Copy(shut, v)
+	if begun {
+		shut.Add(onTheWay, underWay)
+	}
+	if unmanagedWorkload {
+		shut.Add(sizes|SizeRestart, unmanaged)
 	}
 	return shut
 }

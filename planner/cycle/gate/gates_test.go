@@ -32,6 +32,18 @@ func judged(table []gate, s Situation) verdictOn {
 	shut := Judge(table, s, func(p problem.Problem) {
 		told = append(told, strings.TrimSuffix(p.Kind+" "+p.Subject, " ")+": "+p.Message)
 	})
+	on := verdicts(shut)
+	for does := StopAll; does <= Scale; does <<= 1 {
+		if kind, why := Refuses(table, s, does); why != "" {
+			told = append(told, strings.TrimSuffix(does.String()+" "+kind, " ")+": "+why)
+		}
+	}
+	on.Told = strings.Join(told, "; ")
+	return on
+}
+
+// verdicts are those on what may begin, in words.
+func verdicts(shut Verdicts) verdictOn {
 	var may, because []string
 	for act := SetEnv; act&Everything != 0; act <<= 1 {
 		if why, is := shut[act]; is {
@@ -40,13 +52,8 @@ func judged(table []gate, s Situation) verdictOn {
 			may = append(may, act.String())
 		}
 	}
-	for does := StopAll; does <= Scale; does <<= 1 {
-		if kind, why := Refuses(table, s, does); why != "" {
-			told = append(told, strings.TrimSuffix(does.String()+" "+kind, " ")+": "+why)
-		}
-	}
 	slices.Sort(because)
-	return verdictOn{strings.Join(may, " "), strings.Join(slices.Compact(because), "; "), strings.Join(told, "; ")}
+	return verdictOn{May: strings.Join(may, " "), Because: strings.Join(slices.Compact(because), "; ")}
 }
 
 // gated is the table of situations, one for each gate alone: what it blocks, by value.
@@ -180,5 +187,35 @@ func TestTheFirstGateThatIsShutIsNamed(t *testing.T) {
 	quiet.UnderWay = true
 	if got := judged(Table(), quiet); got.Told != "" {
 		t.Errorf("under way people are told %q", got.Told)
+	}
+}
+
+// What sizes wait for beside the table, by value: each of its cells stands here, as those of the table do above.
+func TestSizesWaitForARolloutThatBeganAndOnAnUnmanagedWorkload(t *testing.T) {
+	const noSize = "setEnv followUp followOut pinOut rollBack failOver drain balance"
+	frozenBefore := Judge(Table(), Situation{Mode: plan.Enforce, Paused: true}, func(problem.Problem) {})
+	for name, c := range map[string]struct {
+		before           Verdicts
+		begun, unmanaged bool
+		want             verdictOn
+	}{
+		"neither":       {want: verdictOn{May: noSize + " sizeUp sizeDown sizeRestart"}},
+		"a rollout":     {begun: true, want: verdictOn{May: "sizeUp", Because: "a rollout is under way"}},
+		"unmanaged":     {unmanaged: true, want: verdictOn{May: noSize, Because: "the workload is annotated as unmanaged"}},
+		"both":          {begun: true, unmanaged: true, want: verdictOn{Because: "a rollout is under way; the workload is annotated as unmanaged"}},
+		"frozen before": {before: frozenBefore, want: verdictOn{May: "followUp followOut rollBack drain", Because: "a person paused it"}},
+		"frozen before, and unmanaged": {before: frozenBefore, unmanaged: true,
+			want: verdictOn{May: "followUp followOut rollBack drain", Because: "a person paused it"}},
+	} {
+		if diff := cmp.Diff(c.want, verdicts(c.before.ForSizes(c.begun, c.unmanaged))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(verdictOn{May: "followUp followOut rollBack drain", Because: "a person paused it"}, verdicts(frozenBefore)); diff != "" {
+		t.Errorf("the verdicts of before anything began changed with it (-want +got):\n%s", diff)
+	}
+	underWay := Judge(Table(), Situation{Mode: plan.Enforce, UnderWay: true}, func(problem.Problem) {})
+	if diff := cmp.Diff(underWay, Verdicts{}.ForSizes(true, false)); diff != "" {
+		t.Errorf("a rollout that began keeps others from changing than one that is under way (-was +begun):\n%s", diff)
 	}
 }

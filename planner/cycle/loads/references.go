@@ -88,8 +88,8 @@ func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 	kept, pinned := []string{}, r.In.Config.Partition.Capacity != nil // size.weights have a way of their own: see ratioTo
 	for _, id := range slices.Sorted(maps.Keys(g.Next.References)) {
 		ref, err := strconv.ParseFloat(g.Next.References[id], 64)
-		taken, young := m.Young[id]
-		full := young && r.In.Now.Sub(taken) >= fullWindow && r.calm()
+		since, young := m.Young[id]
+		full := young && r.In.Now.Sub(since) >= fullWindow && r.calm()
 		uncertain := young && !full || r.cold()
 		far := err == nil && math.Abs(totals[id]-ref) > farOff*ref && totals[id] > 0
 		switch {
@@ -103,7 +103,8 @@ func (r referencing) outdated(g *ground.Ground) (due []string, why string) {
 		case full:
 			delete(m.Young, id)
 		}
-		if asked && totals[id] > 0 || full && far && !pinned {
+		anew := full && far && !pinned
+		if asked && totals[id] > 0 || anew {
 			due = append(due, id)
 		}
 	}

@@ -197,9 +197,10 @@ func unpacked[T any](take func(T) error) func([]byte) error {
 
 // Memory is what a cycle hands to the next one, through the history ConfigMap, so that it survives a change of leaders.
 type Memory struct {
-	Known    discover.Known       `json:"known,omitzero"`
-	Gone     map[string]time.Time `json:"gone,omitempty"`   // rows whose Secret went, and when that was seen first
-	Young    map[string]time.Time `json:"young,omitempty"`  // references that were taken before a full window was measured, by metric, and when
+	Known discover.Known       `json:"known,omitzero"`
+	Gone  map[string]time.Time `json:"gone,omitempty"` // rows whose Secret went, and when that was seen first
+	// references that were taken before a full window was measured, by metric, and when
+	Young    map[string]time.Time `json:"young,omitempty"`
 	Rebased  time.Time            `json:"rebased,omitzero"` // when a person had all of them taken anew last
 	Before   map[string]string    `json:"before,omitempty"` // the references that were before that
 	Refused  time.Time            `json:"refused,omitzero"` // when the metrics were not believed last
@@ -241,34 +242,45 @@ func (s Spare) Next(replica int, now time.Time, longest time.Duration) Spare {
 
 // Changes is what is remembered of moves and of those who carry them.
 type Changes struct {
-	Target    map[string]int       `json:"target,omitempty"`    // where the live rollout under way goes, by cluster; its plan has the present wave only
-	Cause     change.Cause         `json:"cause,omitempty"`     // of the rollout under way
-	Why       string               `json:"why,omitempty"`       // it began, in words
-	BySecret  bool                 `json:"bySecret,omitempty"`  // a Secret's pin asked for it, or a second Secret of its server that went
-	Recalled  bool                 `json:"recalled,omitempty"`  // it was taken back by what has nothing to do with it: a person's word, a fleet that is not seen
-	PinFailed time.Time            `json:"pinFailed,omitzero"`  // when a rollout failed that a Secret's pin asked for last
-	Ledger    change.Ledger        `json:"ledger,omitempty"`    // moves that were made
-	Unserved  change.Ledger        `json:"unserved,omitempty"`  // failovers of clusters that are not known yet: they count among failovers alone
-	Pinned    map[string]time.Time `json:"pinned,omitempty"`    // clusters whose pins or repairs were counted, and when
-	Failed    map[string]time.Time `json:"failed,omitempty"`    // clusters that a failover moved, and when
-	Suspect   map[string]time.Time `json:"suspect,omitempty"`   // clusters whose replicas may die of them, and when a failover moved them last
-	Moved     map[string]time.Time `json:"moved,omitempty"`     // clusters that moved lately, and when
-	Stopped   time.Time            `json:"stopped,omitzero"`    // when the fleet restarted for a Secret's pin last
-	Restarted time.Time            `json:"restarted,omitzero"`  // when a rollout that restarts the fleet began last, whatever its cause
-	Looked    time.Time            `json:"looked,omitzero"`     // when pods were seen last: Restarted lacks no restart of before
-	Failures  harm.Failures        `json:"failures,omitempty"`  // rollouts that failed
-	Counted   time.Time            `json:"counted,omitzero"`    // the stage whose moves were counted last, by its since
-	Began     harm.Signs           `json:"began,omitzero"`      // what was seen when the present wave began
-	Watch     harm.Watch           `json:"watch,omitzero"`      // waves that still answer for what follows
-	Blocked   map[string]time.Time `json:"blocked,omitempty"`   // what keeps moves that level from beginning, and since when
-	Trip      *harm.Trip           `json:"trip,omitempty"`      // why ballast stopped itself
-	TripMoved []string             `json:"tripMoved,omitempty"` // clusters that the waves moved behind which it is for memory
-	TripTold  bool                 `json:"tripTold,omitempty"`  // the plan ConfigMap has the annotation, so that its absence is a person's word
-	Replicas  health.Memory        `json:"replicas,omitzero"`
-	Failover  failover.Last        `json:"failover,omitzero"`
-	Pending   *Pending             `json:"pending,omitempty"` // of a plan whose write nobody knows the end of
-	Ownership ownership.Memory     `json:"ownership,omitzero"`
-	ByName    int                  `json:"byName,omitempty"` // Applications without a dest_server, though they seemed to name a cluster, at the last look
+	// where the live rollout under way goes, by cluster; its plan has the present wave only
+	Target map[string]int `json:"target,omitempty"`
+	Cause  change.Cause   `json:"cause,omitempty"` // of the rollout under way
+	Why    string         `json:"why,omitempty"`   // it began, in words
+	// a Secret's pin asked for it, or a second Secret of its server that went
+	BySecret bool `json:"bySecret,omitempty"`
+	// it was taken back by what has nothing to do with it: a person's word, a fleet that is not seen
+	Recalled  bool          `json:"recalled,omitempty"`
+	PinFailed time.Time     `json:"pinFailed,omitzero"` // when a rollout failed that a Secret's pin asked for last
+	Ledger    change.Ledger `json:"ledger,omitempty"`   // moves that were made
+	// failovers of clusters that are not known yet: they count among failovers alone
+	Unserved change.Ledger        `json:"unserved,omitempty"`
+	Pinned   map[string]time.Time `json:"pinned,omitempty"` // clusters whose pins or repairs were counted, and when
+	Failed   map[string]time.Time `json:"failed,omitempty"` // clusters that a failover moved, and when
+	// clusters whose replicas may die of them, and when a failover moved them last
+	Suspect map[string]time.Time `json:"suspect,omitempty"`
+	Moved   map[string]time.Time `json:"moved,omitempty"`  // clusters that moved lately, and when
+	Stopped time.Time            `json:"stopped,omitzero"` // when the fleet restarted for a Secret's pin last
+	// when a rollout that restarts the fleet began last, whatever its cause
+	Restarted time.Time `json:"restarted,omitzero"`
+	// when pods were seen last: Restarted lacks no restart of before
+	Looked   time.Time     `json:"looked,omitzero"`
+	Failures harm.Failures `json:"failures,omitempty"` // rollouts that failed
+	Counted  time.Time     `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
+	Began    harm.Signs    `json:"began,omitzero"`     // what was seen when the present wave began
+	Watch    harm.Watch    `json:"watch,omitzero"`     // waves that still answer for what follows
+	// what keeps moves that level from beginning, and since when
+	Blocked map[string]time.Time `json:"blocked,omitempty"`
+	Trip    *harm.Trip           `json:"trip,omitempty"` // why ballast stopped itself
+	// clusters that the waves moved behind which it is for memory
+	TripMoved []string `json:"tripMoved,omitempty"`
+	// the plan ConfigMap has the annotation, so that its absence is a person's word
+	TripTold  bool             `json:"tripTold,omitempty"`
+	Replicas  health.Memory    `json:"replicas,omitzero"`
+	Failover  failover.Last    `json:"failover,omitzero"`
+	Pending   *Pending         `json:"pending,omitempty"` // of a plan whose write nobody knows the end of
+	Ownership ownership.Memory `json:"ownership,omitzero"`
+	// Applications without a dest_server, though they seemed to name a cluster, at the last look
+	ByName int `json:"byName,omitempty"`
 }
 
 // FollowsOwner reports whether the rollout only has the plan say who has a cluster already.

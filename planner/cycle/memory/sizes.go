@@ -13,23 +13,32 @@ import (
 
 // Sizes is what is remembered of how large replicas are.
 type Sizes struct {
-	Rules   size.States                    `json:"rules,omitempty"`
-	Changes map[int]map[string]change.Past `json:"changes,omitempty"` // by replica, and by resource; wishes for limits stand apart: see LimitOf
+	Rules size.States `json:"rules,omitempty"`
+	// by replica, and by resource; wishes for limits stand apart: see LimitOf
+	Changes map[int]map[string]change.Past `json:"changes,omitempty"`
 	Resizes change.Past                    `json:"resizes,omitzero"`  // of all of them
 	Peaks   map[int]Peak                   `json:"peaks,omitempty"`   // of memory, by replica
 	Found   *plan.Resources                `json:"found,omitempty"`   // what the template had before ballast held it
 	Written *plan.Resources                `json:"written,omitempty"` // what the template has since ballast held it
 	Held    *plan.Sizes                    `json:"held,omitempty"`    // the sizes in force that Changes and Killed know of
 	Blocked map[string]time.Time           `json:"blocked,omitempty"` // changes that do not happen, and since when
-	Killed  map[int]int64                  `json:"killed,omitempty"`  // the OOM kill that a replica grew for last, by its node's clock
-	NoRoom  map[int]time.Time              `json:"noRoom,omitempty"`  // replicas whose nodes had no room for their size, and when last
-	Back    *SizesBack                     `json:"back,omitempty"`    // what a person went back to
-	Unfit   map[int]Unfit                  `json:"unfit,omitempty"`   // replicas whose nodes never have room for their size
-	GivenUp map[int]GivenUp                `json:"givenUp,omitempty"` // replicas whose size is refused to new pods, by ordinal
-	Cramped map[int]Cramped                `json:"cramped,omitempty"` // replicas that clusters are to leave since their nodes have no room
-	Nodes   map[string]string              `json:"nodes,omitempty"`   // what nodes give one replica, as they were seen last
-	Decided time.Time                      `json:"decided,omitzero"`  // when sizes were decided last, where they are not in each cycle
-	Due     map[string]bool                `json:"due,omitempty"`     // changes that were decided then, and wait for a rate, a window or a gate
+	// the OOM kill that a replica grew for last, by its node's clock
+	Killed map[int]int64 `json:"killed,omitempty"`
+	// replicas whose nodes had no room for their size, and when last
+	NoRoom map[int]time.Time `json:"noRoom,omitempty"`
+	Back   *SizesBack        `json:"back,omitempty"` // what a person went back to
+	// replicas whose nodes never have room for their size
+	Unfit map[int]Unfit `json:"unfit,omitempty"`
+	// replicas whose size is refused to new pods, by ordinal
+	GivenUp map[int]GivenUp `json:"givenUp,omitempty"`
+	// replicas that clusters are to leave since their nodes have no room
+	Cramped map[int]Cramped `json:"cramped,omitempty"`
+	// what nodes give one replica, as they were seen last
+	Nodes map[string]string `json:"nodes,omitempty"`
+	// when sizes were decided last, where they are not in each cycle
+	Decided time.Time `json:"decided,omitzero"`
+	// changes that were decided then, and wait for a rate, a window or a gate
+	Due map[string]bool `json:"due,omitempty"`
 }
 
 // Cramped is since when a replica's node has had no room for what its rules want it to request, of which its pod has

@@ -320,7 +320,8 @@ func (w *Breaker) expect(g *ground.Ground) {
 		}
 	}
 	for _, o := range w.Out.Verdict.Orphans {
-		if w.In.Observed.Known && o.Intended != plan.NoReplica && !received[o.Intended] && !standing.Works(w.In.Observed.Pods, o.Intended) {
+		gotNothing := o.Intended != plan.NoReplica && !received[o.Intended]
+		if w.In.Observed.Known && gotNothing && !standing.Works(w.In.Observed.Pods, o.Intended) {
 			w.expectedOrphans = append(w.expectedOrphans, o.Cluster)
 		}
 	}

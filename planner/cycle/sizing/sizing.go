@@ -3,7 +3,6 @@ package sizing
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -147,14 +146,7 @@ func (s sizing) otherContainers() (names []string) {
 
 // shutSizes is what of sizes the gates leave shut, with the rollout that this cycle began.
 func (s sizing) shutSizes(g *ground.Ground) question.Shut {
-	v := gate.Verdicts{}
-	maps.Copy(v, s.verdicts)
-	if g.Next.Rollout != nil {
-		v.Add(gate.Everything&^gate.SizeUp, "a rollout is under way")
-	}
-	if g.Next.Unmanaged {
-		v.Add(gate.Everything, "the workload is annotated as unmanaged")
-	}
+	v := s.verdicts.ForSizes(g.Next.Rollout != nil, g.Next.Unmanaged)
 	return question.Shut{Up: v[gate.SizeUp], Down: v[gate.SizeDown], Restart: v[gate.SizeRestart],
 		RestartAgain: RestartAgain(s.In, s.Out.Memory.Changes)}
 }

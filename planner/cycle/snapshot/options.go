@@ -1,24 +1,20 @@
 package snapshot
 
 import (
-	"slices"
-
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/gate"
-	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
-	"ballast/planner/discover"
-	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 	"ballast/planner/rollout/basis"
@@ -56,9 +52,9 @@ func RolloutOptions(s *Snapshot, cause change.Cause) basis.Options {
 func ends(s *Snapshot, cause change.Cause) string {
 	switch {
 	case s.In.Paused && !byPerson(cause):
-		return "a person paused it"
+		return gate.PausedBy
 	case stops(s, cause):
-		return "ballast stopped itself and nobody has cleared it"
+		return gate.StoppedItself
 	case s.Partial && !empties(cause) && !leavesTaken(s, cause):
 		return gate.GoneAtOnce
 	case leavesTaken(s, cause) && s.Next.Rollout != nil && standing.Replicas(s.In.Workload) >= s.Next.Rollout.From.Replicas:
@@ -247,15 +243,6 @@ func ModeOf(r config.Rollout) string {
 	return plan.ModeDefault
 }
 
-func inCluster(fleet discover.Fleet, in input.Inputs) observed.InCluster {
-	for _, cl := range fleet.Clusters {
-		if cl.Implicit {
-			return observed.InCluster{Implicit: true, Algorithm: string(standing.Algorithm(in))}
-		}
-	}
-	return observed.InCluster{}
-}
-
 // Restarts reports whether what is wanted restarts the fleet in that mode.
 func Restarts(s *Snapshot, w *rollout.Proposal, o basis.Options) bool {
 	moves := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) > 0
@@ -280,4 +267,12 @@ func ScalingRestarts(s *Snapshot, w *rollout.Proposal) bool {
 func GoneBack(s *Snapshot) bool {
 	weighs, back := s.In.Config.Evaluate.CostBenefit, s.In.Memory.Savings.Back
 	return weighs != nil && !back.IsZero() && s.In.Now.Sub(back) < time.Duration(weighs.Horizon)
+}
+
+func worded(b change.Block) string {
+	why := fmt.Sprintf("change.moves: %s (%s)", b.Why, b.Reason)
+	if !b.Until.IsZero() {
+		why += ", until " + b.Until.UTC().Format(time.RFC3339)
+	}
+	return why
 }

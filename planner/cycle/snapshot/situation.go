@@ -9,6 +9,7 @@ import (
 	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/discover"
@@ -16,6 +17,12 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/rollout/readiness"
 )
+
+// Judge asks every gate what may begin.
+func (s *Snapshot) Judge(tell func(problem.Problem)) {
+	s.Looked = s.Situation()
+	s.Verdicts = gate.Judge(gate.Table(), s.Looked, tell)
+}
 
 // Situation works out what the gates look at.
 func (s *Snapshot) Situation() gate.Situation {
@@ -122,12 +129,4 @@ func MoveBlock(s *Snapshot) string {
 		return ""
 	}
 	return worded(blocks[0])
-}
-
-func worded(b change.Block) string {
-	why := fmt.Sprintf("change.moves: %s (%s)", b.Why, b.Reason)
-	if !b.Until.IsZero() {
-		why += ", until " + b.Until.UTC().Format(time.RFC3339)
-	}
-	return why
 }

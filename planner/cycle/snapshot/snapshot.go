@@ -10,10 +10,10 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/safety"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/standing"
@@ -66,12 +66,6 @@ func Of(out outcome.Outcome, g *ground.Ground) *Snapshot {
 	return &Snapshot{Ground: g, Loads: out.Loads, Objects: loads.Objects(g.In.Config, out.Table),
 		Verdict: out.Verdict, Replicas: out.Replicas, Cordoned: out.Cordoned, Own: own, Budget: out.Budget,
 		Changes: out.Memory.Changes, known: out.Memory.Known, Done: out.Done, Now: out.Now, Candidate: out.Candidate}
-}
-
-// Judge asks every gate what may begin.
-func (s *Snapshot) Judge(tell func(problem.Problem)) {
-	s.Looked = s.Situation()
-	s.Verdicts = gate.Judge(gate.Table(), s.Looked, tell)
 }
 
 // May reports whether an action may begin.
@@ -217,3 +211,35 @@ func (s *Snapshot) Bins(replicas int) []placement.Bin {
 
 // Knows reports whether a cluster was there for an hour.
 func (s *Snapshot) Knows(name string) bool { return s.known.Has(name) }
+
+func inCluster(fleet discover.Fleet, in input.Inputs) observed.InCluster {
+	for _, cl := range fleet.Clusters {
+		if cl.Implicit {
+			return observed.InCluster{Implicit: true, Algorithm: string(standing.Algorithm(in))}
+		}
+	}
+	return observed.InCluster{}
+}
+
+// Worth is why what was elected pays, in words, what it costs, and what it would have saved, in load times seconds.
+// What a rule or a person asks for pays whatever it restarts.
+type Worth struct {
+	Said   string
+	Spends map[int]evaluate.Offer
+	Saved  float64
+	Asked  bool
+}
+
+// Of is what those moves alone cost: a replica that none of them relieves or fills goes on saving.
+func (w Worth) Of(moves []outcome.Move) Worth {
+	spends := make(map[int]evaluate.Offer, len(w.Spends))
+	for _, m := range moves {
+		for _, replica := range []int{m.From, m.To} {
+			if o, offered := w.Spends[replica]; offered {
+				spends[replica] = o
+			}
+		}
+	}
+	w.Spends = spends
+	return w
+}

@@ -3,9 +3,7 @@ package snapshot
 import (
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/loads"
-	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
-	"ballast/planner/evaluate"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -76,29 +74,6 @@ func (s *Snapshot) WantParted(replicas int, decided map[string]int, parted map[s
 // have.
 func staysAsItIs(g *ground.Ground, name string, row plan.Row, replica int) bool {
 	return g.Partial && row.Replica == replica && !standing.Has(g.Fleet, name)
-}
-
-// Worth is why what was elected pays, in words, what it costs, and what it would have saved, in load times seconds.
-// What a rule or a person asks for pays whatever it restarts.
-type Worth struct {
-	Said   string
-	Spends map[int]evaluate.Offer
-	Saved  float64
-	Asked  bool
-}
-
-// Of is what those moves alone cost: a replica that none of them relieves or fills goes on saving.
-func (w Worth) Of(moves []outcome.Move) Worth {
-	spends := make(map[int]evaluate.Offer, len(w.Spends))
-	for _, m := range moves {
-		for _, replica := range []int{m.From, m.To} {
-			if o, offered := w.Spends[replica]; offered {
-				spends[replica] = o
-			}
-		}
-	}
-	w.Spends = spends
-	return w
 }
 
 // Price is what all moves have to pay together where they restart every replica: what all clusters make.

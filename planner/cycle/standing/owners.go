@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
@@ -65,10 +66,11 @@ func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	for i := range fleet.Clusters {
 		c := &fleet.Clusters[i]
 		said := in.Observed.Reported.Clusters[c.Shard.ID]
+		unheld := len(said.Holders) == 0 && said.Apps != 0
 		switch shown := seen[i] != plan.NoReplica && seen[i] < replicas; {
 		case shown && !c.Skip && !c.Implicit:
 			owners[i] = seen[i]
-		case left != plan.NoReplica && byRing(*c) && len(said.Holders) == 0 && said.Apps != 0:
+		case left != plan.NoReplica && byRing(*c) && unheld:
 			owners[i] = left
 		}
 		if owners[i] >= runs {
@@ -248,4 +250,43 @@ func Replicas(w discover.Workload) int {
 // TargetOf is the workload as a plan names it.
 func TargetOf(w discover.Workload) plan.Target {
 	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}
+}
+
+// listsFor is for how long a pod that started may show nothing of the Applications that are its own: it lists them
+// first.
+const listsFor = 10 * time.Minute
+
+// byRing reports whether Argo CD's algorithm says who has a cluster.
+func byRing(c discover.Cluster) bool { return !c.Implicit && !c.Skip && !c.Explicit.Decides() }
+
+// left is the one replica without a ready pod, where each other one says what it has, and has listed its Applications:
+// under consistent-hashing each cluster is one replica's, ready or not, so what no other one has is its.
+// plan.NoReplica: there is none, or several are.
+func left(in input.Inputs) int {
+	if Algorithm(in) != sharding.ConsistentHashing || in.Observed.Dynamic || !in.Observed.Reported.Asked {
+		return plan.NoReplica
+	}
+	ready := map[int]bool{}
+	for _, p := range in.Observed.Pods {
+		if !p.Ready {
+			continue
+		}
+		if ready[p.Replica] = true; in.Now.Sub(p.Started) < listsFor {
+			return plan.NoReplica
+		}
+	}
+	one := plan.NoReplica
+	for replica := range Replicas(in.Workload) {
+		switch {
+		case ready[replica]:
+		case one != plan.NoReplica:
+			return plan.NoReplica
+		default:
+			one = replica
+		}
+	}
+	if one >= ControllerReplicas(in.Workload) { // which owns nothing, or what replica 0 has
+		return plan.NoReplica
+	}
+	return one
 }

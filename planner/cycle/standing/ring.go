@@ -1,17 +1,11 @@
 package standing
 
 import (
-	"time"
-
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
 )
-
-// listsFor is for how long a pod that started may show nothing of the Applications that are its own: it lists them
-// first.
-const listsFor = 10 * time.Minute
 
 // Unweighed are the clusters of which nobody can say who owns them under consistent-hashing, by name: their Secrets
 // have no shard, Argo CD's ring gives them one by the number of everybody's Applications, which nobody counts here, and
@@ -56,39 +50,4 @@ func accounts(in input.Inputs) (listed, all bool) {
 		}
 	}
 	return listed, true
-}
-
-// byRing reports whether Argo CD's algorithm says who has a cluster.
-func byRing(c discover.Cluster) bool { return !c.Implicit && !c.Skip && !c.Explicit.Decides() }
-
-// left is the one replica without a ready pod, where each other one says what it has, and has listed its Applications:
-// under consistent-hashing each cluster is one replica's, ready or not, so what no other one has is its.
-// plan.NoReplica: there is none, or several are.
-func left(in input.Inputs) int {
-	if Algorithm(in) != sharding.ConsistentHashing || in.Observed.Dynamic || !in.Observed.Reported.Asked {
-		return plan.NoReplica
-	}
-	ready := map[int]bool{}
-	for _, p := range in.Observed.Pods {
-		if !p.Ready {
-			continue
-		}
-		if ready[p.Replica] = true; in.Now.Sub(p.Started) < listsFor {
-			return plan.NoReplica
-		}
-	}
-	one := plan.NoReplica
-	for replica := range Replicas(in.Workload) {
-		switch {
-		case ready[replica]:
-		case one != plan.NoReplica:
-			return plan.NoReplica
-		default:
-			one = replica
-		}
-	}
-	if one >= ControllerReplicas(in.Workload) { // which owns nothing, or what replica 0 has
-		return plan.NoReplica
-	}
-	return one
 }

@@ -182,6 +182,7 @@ func needsWorkload(now, next plan.Plan, o basis.Options) bool {
 	if r == nil {
 		return false
 	}
-	return !now.FreeReplicas && r.Replicas != now.Replicas || r.ControllerReplicas != now.ControllerReplicas ||
-		r.Mode == plan.ModeX0Y || r.Mode == plan.ModeDefault && o.RolloutRestart
+	scales := !now.FreeReplicas && r.Replicas != now.Replicas
+	restarts := r.Mode == plan.ModeX0Y || r.Mode == plan.ModeDefault && o.RolloutRestart
+	return scales || r.ControllerReplicas != now.ControllerReplicas || restarts
 }

@@ -144,9 +144,9 @@ func (v View) Problems() (all []problem.Problem) {
 
 // withoutPeaks is the memory limit that the policies make for a replica, whatever was seen in use.
 func (v View) withoutPeaks(q question.Question, replica int) (resource.Quantity, bool) {
-	asked := questionOf(q, v)
-	asked.Peak = nil
-	plain, _ := size.Evaluate(asked, q.Memory.Rules)
+	sizes := questionOf(q, v)
+	sizes.Peak = nil
+	plain, _ := size.Evaluate(sizes, q.Memory.Rules)
 	limit, known := plain.Sizes[q.Of(replica)].Limits[size.Memory]
 	return limit, known
 }

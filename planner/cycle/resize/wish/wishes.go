@@ -32,19 +32,19 @@ type Wishes struct {
 
 // Make asks the rules. Who grows at once gets what they compute, whatever holds that back.
 func Make(q question.Question, v View) (w Wishes) {
-	asked := questionOf(q, v)
-	w.Result, w.States = size.Evaluate(asked, q.Memory.Rules)
-	w.keep(q, v, asked)
-	w.rest(q, v, asked)
+	sizes := questionOf(q, v)
+	w.Result, w.States = size.Evaluate(sizes, q.Memory.Rules)
+	w.keep(q, v, sizes)
+	w.rest(q, v, sizes)
 	defer w.answerKills(q, v)
 	if len(v.Urgent) == 0 {
 		return w
 	}
-	for i := range asked.Rules {
-		asked.Rules[i].DelayUp, asked.Rules[i].DelayDown, asked.Rules[i].Smoothing = size.Delay{}, size.Delay{}, nil
+	for i := range sizes.Rules {
+		sizes.Rules[i].DelayUp, sizes.Rules[i].DelayDown, sizes.Rules[i].Smoothing = size.Delay{}, size.Delay{}, nil
 	}
-	asked.InForce = nil
-	raw, _ := size.Evaluate(asked, nil)
+	sizes.InForce = nil
+	raw, _ := size.Evaluate(sizes, nil)
 	for replica := range v.Urgent {
 		w.Sizes[replica] = quantity.Larger(w.Sizes[replica], raw.Sizes[replica])
 	}
@@ -61,8 +61,8 @@ func questionOf(q question.Question, v View) size.Question {
 
 // keep leaves a replica as large as it is where only a delay of growth, or smoothing, keeps its wish smaller: it grew
 // at once for clusters that came, and would shrink now and grow again once the delay is over.
-func (w Wishes) keep(q question.Question, v View, asked size.Question) {
-	rules := slices.Clone(asked.Rules)
+func (w Wishes) keep(q question.Question, v View, sizes size.Question) {
+	rules := slices.Clone(sizes.Rules)
 	delayed := false
 	for i := range rules {
 		delayed = delayed || rules[i].DelayUp != size.Delay{} || rules[i].Smoothing != nil
@@ -71,8 +71,8 @@ func (w Wishes) keep(q question.Question, v View, asked size.Question) {
 	if !delayed {
 		return
 	}
-	asked.Rules = rules
-	eager, _ := size.Evaluate(asked, q.Memory.Rules)
+	sizes.Rules = rules
+	eager, _ := size.Evaluate(sizes, q.Memory.Rules)
 	for replica, wanted := range w.Sizes {
 		w.Sizes[replica] = quantity.Larger(wanted, quantity.Smaller(eager.Sizes[replica], v.Current[replica]))
 	}
@@ -108,8 +108,8 @@ const spare = 10
 // rest leaves a replica on the level that it has where a tenth more of its inputs would need that level. It goes by
 // what stands and not by what a rule wanted once, so that a spike that the rules of change held back makes nothing grow
 // later.
-func (w Wishes) rest(q question.Question, v View, asked size.Question) {
-	rules, leveled := slices.Clone(asked.Rules), map[string]bool{}
+func (w Wishes) rest(q question.Question, v View, sizes size.Question) {
+	rules, leveled := slices.Clone(sizes.Rules), map[string]bool{}
 	for i, r := range rules {
 		rules[i].DelayUp, rules[i].Smoothing = size.Delay{}, nil
 		if r.Quantum != nil {
@@ -119,13 +119,13 @@ func (w Wishes) rest(q question.Question, v View, asked size.Question) {
 	if len(leveled) == 0 {
 		return
 	}
-	asked.Rules = rules
-	more, _ := size.Evaluate(asked, q.Memory.Rules)
+	sizes.Rules = rules
+	more, _ := size.Evaluate(sizes, q.Memory.Rules)
 	for replica, wanted := range w.Sizes {
 		stays := size.Resources{Requests: keeping(wanted.Requests, more.Sizes[replica].Requests,
 			v.Current[replica].Requests, leveled),
 			Limits: keeping(wanted.Limits, more.Sizes[replica].Limits, v.Current[replica].Limits, leveled)}
-		follow(stays, wanted, more.Sizes[replica], v.Current[replica], asked.Rules)
+		follow(stays, wanted, more.Sizes[replica], v.Current[replica], sizes.Rules)
 		w.Sizes[replica] = quantity.Over(wanted, stays)
 	}
 }
