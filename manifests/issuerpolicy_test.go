@@ -40,12 +40,16 @@ func TestTheCASignsForNobodyElse(t *testing.T) {
 			t.Run("what is made beside", b.keepsOthersFromTheCA)
 			t.Run("what is ballast's", b.keepsBallastsOwn)
 			t.Run("what serves", b.keepsTheWebhookServing)
+			t.Run("what cert-manager reads for an Issuer", b.keepsItsSecretsFromIssuers)
+			t.Run("by whom it proves names", b.judgesSolvers)
+			t.Run("whose key is next", b.leavesTheNextKeyToCertManager)
 			t.Run("what was there before", b.leavesWhatWasThere)
 		})
 	}
 }
 
-// editor has what cert-manager's aggregated role "edit" gives, and signer what its controller has.
+// editor has what cert-manager's aggregated role "edit" gives, a patch where that updates, and Challenges, which that gave
+// before; signer has what its controller has.
 const (
 	editor = "editor"
 	signer = "system:serviceaccount:somewhere:another-cert-manager"
@@ -58,8 +62,10 @@ func grantAsCertManagerDoes(t *testing.T, person client.Client) {
 		return rbacv1.PolicyRule{APIGroups: []string{"cert-manager.io"}, Resources: resources, Verbs: verbs}
 	}
 	for user, rules := range map[string][]rbacv1.PolicyRule{
-		editor: {of(write, "certificates", "certificaterequests", "issuers"), of([]string{"update"}, "certificates/status")},
-		signer: {of(write, "certificates", "certificaterequests"), of([]string{"update", "patch"}, "certificaterequests/status")},
+		editor: {of(write, "certificates", "certificaterequests", "issuers"), of([]string{"update", "patch"}, "certificates/status"),
+			{APIGroups: []string{"acme.cert-manager.io"}, Resources: []string{"challenges"}, Verbs: write}},
+		signer: {of(write, "certificates", "certificaterequests"),
+			of([]string{"update", "patch"}, "certificates/status", "certificaterequests/status")},
 	} {
 		meta := metav1.ObjectMeta{Name: strings.ReplaceAll(user, ":", "-")}
 		for _, o := range []client.Object{
@@ -100,6 +106,7 @@ func installIssuerPolicy(t *testing.T, config *rest.Config, dir, namespace strin
 	policy, binding := in.Policies[name], in.PolicyBindings[name]
 	b.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	b.create(t, b.request("before", "ballast-ca")) // before there is a policy
+	b.create(t, b.certificate("before", "before", "ballast-root"))
 	b.create(t, &policy)
 	b.create(t, &binding)
 	(&policyBed{}).until(t, name+" is in force", func() bool {
@@ -188,7 +195,7 @@ func (b *issuerBed) keepsOthersFromTheCA(t *testing.T) {
 	const (
 		issuer = "neither is of another Certificate; name another issuer"
 		secret = "and ballast-webhook-ca, is of another Certificate; name another Secret"
-		ca     = "spec.ca.secretName: the Secret ballast-ca is the CA of Issuer ballast-ca and no other; name another Secret"
+		ca     = "spec: cert-manager signs with a Secret that an Issuer names, or sends it to the Issuer's server, and ballast-ca, "
 	)
 	for name, c := range map[string]struct {
 		made *unstructured.Unstructured
@@ -257,6 +264,7 @@ func (b *issuerBed) keepsTheWebhookServing(t *testing.T) {
 		webhook, ca = "Certificate ballast-webhook", "Certificate ballast-ca"
 		names       = "spec.dnsNames: the API server asks for ballast-webhook."
 		as          = "spec.privateKey.rotationPolicy, spec.commonName, spec.subject, spec.literalSubject: under a CA of another key"
+		dear        = "spec.privateKey.algorithm: a handshake by RSA, which is meant where none is named, costs the webhook up to"
 		lasts       = "spec.duration, spec.renewBefore: Certificate ballast-ca outlasts each of the webhook's"
 	)
 	own := "ballast-webhook." + b.namespace + ".svc"
@@ -290,7 +298,11 @@ func (b *issuerBed) keepsTheWebhookServing(t *testing.T) {
 		"a CA of a literal subject":     {ca, `{"spec":{"commonName":null,"literalSubject":"CN=ballast-ca"}}`, as},
 		"both names":                    {ca, `{"spec":{"literalSubject":"CN=x"}}`, as},
 		"how many requests stay":        {ca, `{"spec":{"revisionHistoryLimit":2}}`, ""},
-		"another key":                   {webhook, `{"spec":{"privateKey":{"algorithm":"RSA","size":4096,"rotationPolicy":"Never"}}}`, ""},
+		"a dear key":                    {webhook, `{"spec":{"privateKey":{"algorithm":"RSA","size":8192}}}`, dear},
+		"a dear key that nobody names":  {webhook, `{"spec":{"privateKey":{"algorithm":null,"size":8192}}}`, dear},
+		"no key policy":                 {webhook, `{"spec":{"privateKey":null}}`, dear},
+		"another key":                   {webhook, `{"spec":{"privateKey":{"size":384,"rotationPolicy":"Never"}}}`, ""},
+		"a key of Edwards' curve":       {webhook, `{"spec":{"privateKey":{"algorithm":"Ed25519","size":null}}}`, ""},
 		"a keystore":                    {webhook, `{"spec":{"keystores":{"pkcs12":{"create":true,"passwordSecretRef":{"name":"a","key":"b"}}}}}`, ""},
 		"another format":                {webhook, `{"spec":{"additionalOutputFormats":[{"type":"CombinedPEM"}]}}`, ""},
 		"a subject":                     {webhook, `{"spec":{"literalSubject":"CN=a"}}`, ""},
