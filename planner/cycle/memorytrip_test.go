@@ -20,7 +20,6 @@ import (
 	"ballast/planner/discover/labeltext"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/store/history"
 )
 
 // killedBehindADrain is a fleet of three whose replica 2 was drained for a while; then a replica that received was killed for its memory.
@@ -115,11 +114,11 @@ func TestATripForMemoryHoldsAsMuchAfterAFullHistory(t *testing.T) {
 		full.Changes.Pinned[hex.EncodeToString(a[:])+hex.EncodeToString(b[:61])] = w.in.Now
 	}
 	parts, _ := full.Parts(nil)
-	data, dropped, err := history.Content{Parts: parts, Anew: memory.MadeAnew()}.Encode()
-	if err != nil || !slices.Equal(dropped.Parts, []string{"changes.json.gz"}) {
-		t.Fatalf("dropped %v, %v", dropped.Parts, err)
+	if size := len(parts["changes.json.gz"]); size < 900_000 {
+		t.Fatalf("the part of the names has %d bytes only", size)
 	}
-	next, problems := memory.Of(data)
+	delete(parts, "changes.json.gz") // the largest goes first: planner/store/history
+	next, problems := memory.Of(parts)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
