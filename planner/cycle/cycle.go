@@ -5,7 +5,6 @@ package cycle
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ func (c *cycle) run() outcome.Outcome {
 // differs from the plan that was read and is to be written: its deadline would pass for nobody else.
 func untilNow(in input.Inputs) input.Inputs {
 	in.Memory = in.Memory.Until(in.Now)
-	in.Memory.Changes = in.Memory.Changes.Named(clusterNames(in))
+	in.Memory.Changes = in.Memory.Changes.Named(in.Names())
 	if p := in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(in.Now) {
 		now := p.Clone()
 		if in.Memory.Changes.Counted.Equal(in.Now) { // its moves were counted
@@ -82,20 +81,6 @@ func untilNow(in input.Inputs) input.Inputs {
 		in.InForce = &now
 	}
 	return in
-}
-
-// clusterNames are those of the clusters that the plan or a Secret has.
-func clusterNames(in input.Inputs) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, s := range in.Discovered.Secrets {
-			if !yield(s.Name) {
-				return
-			}
-		}
-		if p := cmp.Or(in.InForce, in.Last); p != nil {
-			maps.Keys(p.Clusters)(yield)
-		}
-	}
 }
 
 // plan is the cycle of a fleet that is believed.

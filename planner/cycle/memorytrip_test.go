@@ -60,6 +60,39 @@ func TestAClockThatWasAheadBlindsNoTrip(t *testing.T) {
 	}
 }
 
+// TestAClockThatWasAheadExcusesNoOrphan: in the cycle after it nothing stood in a watch, so that the orphans of a receiver that died were taken
+// for those of one that had received nothing.
+func TestAClockThatWasAheadExcusesNoOrphan(t *testing.T) {
+	trips := func(ahead int) (tripped int) { // before that minute
+		w := undecided(t, skewed(24)...)
+		w.minutes(30)
+		moves := w.on(2)[0]
+		w.in.Cordon = "2=" + w.in.Now.Add(2*time.Minute).UTC().Format(time.RFC3339)
+		w.until(t, "it moved", 10*time.Minute, func(outcome.Outcome) bool { return w.row(t, moves) != 2 && w.in.InForce.Rollout == nil })
+		w.down = map[int]bool{w.row(t, moves): true}
+		for minute := range 16 {
+			if minute == ahead {
+				w.step(6 * time.Hour)
+				w.in.Now = w.in.Now.Add(-6 * time.Hour)
+			}
+			w.step(time.Minute)
+			if trip := w.in.Memory.Changes.Trip; trip != nil && trip.Reason == harm.Orphaned {
+				return minute
+			}
+		}
+		return -1
+	}
+	want := trips(-1)
+	if want < 0 {
+		t.Fatal("nothing trips at all")
+	}
+	for ahead := range want + 1 {
+		if got := trips(ahead); got < 0 || got > want {
+			t.Errorf("with a clock that was ahead before minute %d it trips at %d, want %d", ahead, got, want)
+		}
+	}
+}
+
 func (w *liveWorld) dies(replica, minutes int) (left []string) {
 	w.down = map[int]bool{replica: true}
 	for range minutes {

@@ -70,25 +70,12 @@ func TestNoLevellingMovesWhatNobodyCanWrite(t *testing.T) {
 	})
 }
 
-// TestARowThatNobodyCanWriteStartsNoRollout: a pin that is taken away leaves the row beside the owner. In mode live it goes back to that
-// without a rollout, for its first shard, once it can be written, would take the cluster from its owner. Elsewhere no row moves: by a rule, under
-// x0y, that would stop every replica for a Secret that nobody writes.
+// TestARowThatNobodyCanWriteStartsNoRollout: a pin that is taken away leaves the row beside the owner, which moves no row back: by a rule,
+// under x0y, that would stop every replica for a Secret that nobody writes.
 func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
-	for mode, test := range map[string]struct {
-		rollout config.Rollout
-		home    int
-	}{
-		plan.ModeLive: {config.Rollout{Live: config.Default().Rollout.Live}, 1},
-		plan.ModeX0Y:  {config.Rollout{X0Y: &config.X0YRollout{}}, 0},
-	} {
-		test.rollout.StageTimeout = config.Duration(10 * time.Minute)
-		t.Run(mode, func(t *testing.T) { rowGoes(t, test.rollout, test.home) })
-	}
-}
-
-func rowGoes(t *testing.T, rollout config.Rollout, home int) {
 	w := newWorld(10, 10, 10, 10, 10, 10)
-	w.in.Config.Partition, w.in.Config.Rollout = config.Partition{Sticky: config.Default().Partition.Sticky}, rollout
+	w.in.Config.Partition = config.Partition{Sticky: config.Default().Partition.Sticky}
+	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)}
 	for i, at := range []int{1, 0, 2, 1, 2, 0} {
 		w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: at}
 	}
@@ -105,18 +92,45 @@ func rowGoes(t *testing.T, rollout config.Rollout, home int) {
 		if c := w.last.Candidate; c != nil && strings.Contains(c.Verdict, "a rule asks for") {
 			t.Fatalf("the candidate: %s", c.Verdict)
 		}
-		if at := w.row(t, "c000"); at != home || w.in.InForce.Rollout != nil {
-			t.Fatalf("its row is on replica %d, want %d; %+v for %q", at, home, w.in.InForce.Rollout, w.last.Memory.Changes.Why)
+		if at := w.row(t, "c000"); at != 0 || w.in.InForce.Rollout != nil {
+			t.Fatalf("its row is on replica %d, and nobody can write it; %+v", at, w.in.InForce.Rollout)
 		}
 	}
+}
+
+// TestARowThatNobodyCanWriteGoesHome: in mode live the row that a pin left beside the owner goes back to that, without a rollout, once the
+// owner alone says that it has the cluster. Its first shard, when it can be written, would take the cluster from its owner otherwise. While that
+// pod is silent nothing is guessed.
+func TestARowThatNobodyCanWriteGoesHome(t *testing.T) {
+	w := undecided(t, skewed(24)...)
+	name := w.on(1)[0]
+	w.secret(name).Shard = discover.ShardValue{State: discover.ShardAbsent}
+	w.placed, w.in.Barred = map[string]int{name: 1}, map[string]string{name: "a policy refuses it"}
+	w.refuses = map[string]bool{name: true}
+	w.in.Pins = plan.Pins{name: 0}
+	w.minutes(20)
+	pinned := w.row(t, name)
+	w.in.Pins, w.mute = nil, map[int]bool{1: true}
+	w.minutes(5)
+	if at := w.row(t, name); pinned != 0 || at != pinned {
+		t.Fatalf("its row is on replica %d while its owner is silent, and was pinned to %d; want 0 and 0", at, pinned)
+	}
+	w.mute = nil
+	w.minutes(5)
 	writes := w.writes
-	w.run(30)
+	for minute := range 40 {
+		w.mute = map[int]bool{1: minute%2 == 1}
+		w.step(time.Minute)
+		if at := w.row(t, name); at != 1 || w.in.InForce.Rollout != nil {
+			t.Fatalf("its row is on replica %d, want 1; %+v", at, w.in.InForce.Rollout)
+		}
+	}
 	if w.writes != writes {
 		t.Errorf("%d plans are written at rest", w.writes-writes)
 	}
-	w.refuses, w.in.Barred = nil, nil
-	w.run(1)
-	if diff := cmp.Diff(discover.ShardValue{State: discover.ShardValid, N: home}, w.secret("c000").Shard); diff != "" {
+	w.refuses, w.in.Barred, w.mute = nil, nil, nil
+	w.step(time.Minute)
+	if diff := cmp.Diff(discover.ShardValue{State: discover.ShardValid, N: 1}, w.secret(name).Shard); diff != "" {
 		t.Errorf("its first shard (-want +got):\n%s", diff)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Whoever writes argocd-cmd-params-cm may fill it with expressions, and Argo CD's engine goes back over a text for as
 // long as an expression asks. People's have some hundred bytes, and an answer takes microseconds.
 const (
-	maxExpression  = 64 << 10 // bytes: it compiles to some 20 MiB
+	maxExpression  = 4 << 10 // bytes: to compile it takes up to the square of that, some 20 ms, and 2 MiB
 	maxExpressions = 32
 	maxMatch       = 100 * time.Millisecond // of one answer; the engine looks at its clock each 100 ms
 	maxMatches     = time.Second            // of all answers of a listing

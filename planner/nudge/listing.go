@@ -204,7 +204,7 @@ func (n *Nudger) list(ctx context.Context, own string, watched *Watched) (*kept,
 		}
 		unread = true
 		problems = append(problems, ListingProblem{NamespaceForbidden,
-			fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
+			fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", firstOf(watched.Named()), keyNamespaces)})
 	}
 	all := &kept{most: n.MostKept, unread: unread}
 	for _, namespace := range watched.Named() {
@@ -219,6 +219,15 @@ func (n *Nudger) list(ctx context.Context, own string, watched *Watched) (*kept,
 		}
 	}
 	return all, all.left(append(watched.problems(), problems...)), nil
+}
+
+// firstOf are names for people, five at most.
+func firstOf(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // mostKept is what the Applications of a listing may take, some 300,000 of them.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Watched is the namespaces in which Argo CD looks at Applications: its own, and those that application.namespaces
@@ -13,13 +15,15 @@ type Watched struct {
 	names       []string // sorted, without own
 	globs       []glob
 	expressions []*expression
+	none        []string // what no namespace can be called
 
 	last    string // the namespace that was asked for last: a listing has those of one namespace together
 	lastHas bool
 }
 
 // Watch reads the setting application.namespaces of ConfigMap argocd-cmd-params-cm: names, globs and /regular
-// expressions/ with commas between, as Argo CD reads them. What Argo CD cannot read allows nothing there, nor here.
+// expressions/ with commas between, as Argo CD reads them. What Argo CD cannot read, and what no namespace can be
+// called, allows nothing there, nor here.
 func Watch(own, setting string) *Watched {
 	w := &Watched{own: own, last: own, lastHas: true}
 	for entry := range strings.SplitSeq(setting, ",") {
@@ -28,14 +32,14 @@ func Watch(own, setting string) *Watched {
 		case entry == "":
 		case isExpression(entry):
 			w.addExpression(entry)
-		case !strings.ContainsAny(entry, globSpecial):
-			if entry != own {
-				w.names = append(w.names, entry)
-			}
-		default:
+		case strings.ContainsAny(entry, globSpecial):
 			if g, ok := parseGlob(entry); ok {
 				w.globs = append(w.globs, g)
 			}
+		case len(validation.IsDNS1123Label(entry)) > 0:
+			w.none = append(w.none, entry)
+		case entry != own:
+			w.names = append(w.names, entry)
 		}
 	}
 	slices.Sort(w.names)
@@ -68,23 +72,35 @@ func (w *Watched) Has(namespace string) bool {
 }
 
 func (w *Watched) allows(namespace string) bool {
-	return namespace == w.own || slices.Contains(w.names, namespace) ||
+	_, named := slices.BinarySearch(w.names, namespace)
+	return namespace == w.own || named ||
 		slices.ContainsFunc(w.globs, func(g glob) bool { return g.match(namespace) }) ||
 		slices.ContainsFunc(w.expressions, func(e *expression) bool { return e.match(namespace) })
 }
 
-// Open tells that the namespaces cannot be told from the setting alone: it has patterns.
-func (w *Watched) Open() bool { return len(w.globs)+len(w.expressions) > len(failed(w.expressions)) }
+// maxNames is how many namespaces are listed one by one: for more, one look at all of them takes less.
+const maxNames = 256
 
-// Named is the namespaces that are known by name, Argo CD's own first.
-func (w *Watched) Named() []string { return append([]string{w.own}, w.names...) }
+// Open tells that all namespaces have to be looked at: the setting has patterns, or names more than maxNames.
+func (w *Watched) Open() bool {
+	return len(w.names) > maxNames || len(w.globs)+len(w.expressions) > len(failed(w.expressions))
+}
 
-// problems names the expressions that allowed nothing.
+// Named is the namespaces that are known by name, maxNames at most, Argo CD's own first.
+func (w *Watched) Named() []string {
+	return append([]string{w.own}, w.names[:min(len(w.names), maxNames)]...)
+}
+
+// problems names the expressions that allowed nothing, and the first of what is no name.
 func (w *Watched) problems() []ListingProblem {
 	var out []ListingProblem
 	for _, e := range failed(w.expressions) {
 		out = append(out, ListingProblem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): %v; name them, or use globs",
 			shown(e.text), keyNamespaces, e.err)})
+	}
+	if len(w.none) > 0 {
+		out = append(out, ListingProblem{PatternUnread, fmt.Sprintf("no namespace can be called %s (%d such in Argo CD's setting %s): it allows nothing, "+
+			"there neither; write the name of one, a glob or a /regular expression/", shown(w.none[0]), len(w.none), keyNamespaces)})
 	}
 	return out
 }

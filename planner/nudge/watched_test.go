@@ -1,6 +1,7 @@
 package nudge
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func TestAnExpressionThatIsNotReadSaysWhy(t *testing.T) {
 		setting string
 		want    []ListingProblem
 	}{
-		"too long":   {"/^" + strings.Repeat("a", maxExpression) + "/", said("/^"+strings.Repeat("a", 198)+"…", "it has more than 64 KiB")},
+		"too long":   {"/^" + strings.Repeat("a", maxExpression) + "/", said("/^"+strings.Repeat("a", 198)+"…", "it has more than 4 KiB")},
 		"too many":   {strings.Repeat("/x/,", maxExpressions+9), said("/x/", "there are 32 others before it (put several into one, as in /^(?:a|b)$/)")},
 		"too slow":   {"/^((a|a)*)*_/", said("/^((a|a)*)*_/", "it takes too long to match")},
 		"malformed":  {"/a(/", said("/a(/", "error parsing regexp: missing closing ) in `a(`")},
@@ -105,6 +106,36 @@ func TestAnExpressionThatIsNotReadSaysWhy(t *testing.T) {
 		if diff := cmp.Diff(tc.want, w.problems()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestWhatNoNamespaceCanBeCalledKeepsNoListing: the API's client refuses such a name, and with it the whole listing ended.
+func TestWhatNoNamespaceCanBeCalledKeepsNoListing(t *testing.T) {
+	w := Watch("argocd", "team-a,x/y,/^team$,..,a%2fb,"+strings.Repeat("n", 64))
+	if diff := cmp.Diff([]string{"argocd", "team-a"}, w.Named()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	want := []ListingProblem{{PatternUnread, "no namespace can be called x/y (5 such in Argo CD's setting application.namespaces): " +
+		"it allows nothing, there neither; write the name of one, a glob or a /regular expression/"}}
+	if diff := cmp.Diff(want, w.problems()); diff != "" || w.Open() {
+		t.Errorf("open: %t; problems (-want +got):\n%s", w.Open(), diff)
+	}
+}
+
+// TestManyNamesAreLookedForInOneLook: asked for one by one, 61,000 took longer than a listing may.
+func TestManyNamesAreLookedForInOneLook(t *testing.T) {
+	for n, open := range map[int]bool{maxNames: false, maxNames + 1: true} {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf("n%03d", i))
+		}
+		w := Watch("argocd", strings.Join(names, ","))
+		if last := names[n-1]; w.Open() != open || len(w.Named()) != 1+maxNames || !w.Has(last) || w.Has("n999") {
+			t.Errorf("%d names: open %t, %d by name, the last allowed: %t", n, w.Open(), len(w.Named()), w.Has(last))
+		}
+	}
+	if got := firstOf([]string{"a", "b", "c", "d", "e", "f", "g"}); got != "a, b, c, d, e and 2 more" {
+		t.Errorf("told as %q", got)
 	}
 }
 

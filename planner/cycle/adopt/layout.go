@@ -206,14 +206,20 @@ func (l layout) pin() {
 	l.leaveAlone(v)
 }
 
-// stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, unless a pin or a
-// rollout says otherwise: its first shard, once it can be written, moves nothing. In the modes that restart replicas
-// that owner is another with each number of them, and a row that went after it could begin the next restart.
+// stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, where one pod alone says
+// that it is, unless a pin or a rollout says otherwise: its first shard, once it can be written, moves nothing. In the
+// modes that restart replicas that owner is another with each number of them, and a row that went after it could begin
+// the next restart.
 func (l layout) stayHome(i int) {
-	c, at := l.Fleet.Clusters[i], l.Owners[i]
+	c := l.Fleet.Clusters[i]
+	said := l.In.Observed.Reported.Clusters[c.Shard.ID].Owners
+	if len(said) != 1 || said[0] != l.Owners[i] {
+		return // by the algorithm alone it would be a guess
+	}
+	at := said[0]
 	row, known := l.Next.Clusters[c.Shard.ID]
 	_, pinned := l.Pins[c.Shard.ID]
-	moves := known && row.Replica != at && at != plan.NoReplica && at < l.Next.Replicas
+	moves := known && row.Replica != at && at >= 0 && at < l.Next.Replicas
 	free := !pinned && l.Next.Rollout == nil && l.In.Config.Rollout.Live != nil && !c.Alone
 	if moves && free && c.Immutable && c.Explicit.State != discover.ShardValid {
 		row.Replica = at

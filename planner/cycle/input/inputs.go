@@ -4,6 +4,7 @@ package input
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -152,4 +153,18 @@ func (in Inputs) Had(secret, server string) bool {
 	}
 	row, planned := base.Clusters[secret]
 	return planned && row.Server == plan.ServerHash(server)
+}
+
+// Names are those of the clusters that the plan or a Secret has.
+func (in Inputs) Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range in.Discovered.Secrets {
+			if !yield(s.Name) {
+				return
+			}
+		}
+		if p := cmp.Or(in.InForce, in.Last); p != nil {
+			maps.Keys(p.Clusters)(yield)
+		}
+	}
 }

@@ -4,12 +4,17 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"ballast/planner/change/harm"
 )
 
 // Until is the memory with every time that lies in the future taken as now: a clock that was ahead once must hide
 // nothing, and hold nothing back, until it is reached again. What has a rule of its own for a clock that went back
 // keeps it: votes, the ledger, failovers, replicas.
 func (m Memory) Until(now time.Time) Memory {
+	if w := m.Changes.Watch; !w.Over.IsZero() && w.Ended.After(now) {
+		m.Changes.Watch = harm.Watch{} // it was over before the clock went back, and no earlier hour revives it
+	}
 	notAhead(now,
 		&m.HoldOff, &m.Rebased, &m.Refused, &m.Heaviest.At, &m.Spare.At, &m.Even.At, &m.Evidence.At, &m.Evidence.Above,
 		&m.Savings.At, &m.Savings.Back,

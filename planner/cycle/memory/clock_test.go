@@ -74,7 +74,8 @@ func TestNoTimeLiesAhead(t *testing.T) {
 	lost := m.Changes.Ownership.Lost
 	got := m.Until(now)
 	walk("Memory", reflect.ValueOf(&got).Elem(), func(path string, v reflect.Value) reflect.Value {
-		if at := v.Interface().(time.Time); !at.Equal(now) {
+		forgotten := strings.HasPrefix(path, "Memory.Changes.Watch.") // a watch that was over is no more
+		if at := v.Interface().(time.Time); !at.Equal(now) && !(forgotten && at.IsZero()) {
 			t.Errorf("%s is %v, want %v", path, at, now)
 		}
 		return v
@@ -84,5 +85,27 @@ func TestNoTimeLiesAhead(t *testing.T) {
 	}
 	if at := lost["c"]; !at.Equal(now.Add(6 * time.Hour)) {
 		t.Errorf("the memory that was given changed: %v", at)
+	}
+}
+
+// TestNoEarlierHourRevivesAWatch that is over, and a clock that was ahead ends none.
+func TestNoEarlierHourRevivesAWatch(t *testing.T) {
+	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		ended, over time.Duration // from now
+		want        bool          // it goes on
+	}{
+		"the clock went back beyond the wave": {10 * time.Minute, 26 * time.Minute, false},
+		"the clock was ahead":                 {-5 * time.Minute, 6 * time.Hour, true},
+		"it is not over":                      {10 * time.Minute, 0, true},
+	} {
+		var m Memory
+		m.Changes.Watch.Ended = now.Add(test.ended)
+		if test.over != 0 {
+			m.Changes.Watch.Over = now.Add(test.over)
+		}
+		if got := m.Until(now).Changes.Watch; got.Ended.IsZero() == test.want || got.Ended.After(now) || got.Over.After(now) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

@@ -40,6 +40,7 @@ func RowsAsSecrets(p plan.Plan) discover.Input {
 // Preview is what a proposal looks at outside the leader: the plan in force and what stands, without what the pods and
 // Prometheus say. Loads are those of the rows' decision.
 func Preview(in input.Inputs) *snapshot.Snapshot {
+	in.Memory.Changes = in.Memory.Changes.Named(in.Names())
 	fleet := standing.Fleet(in)
 	g := ground.New(in, fleet, standing.Pins(in.Pins, fleet.Clusters), *in.InForce)
 	member.Choose(g)

@@ -319,9 +319,18 @@ func (w *Breaker) expect(g *ground.Ground) {
 			received[replica] = true
 		}
 	}
+	over := map[int]bool{} // received in a watch that goes on where the clock was ahead
+	for _, replica := range m.Watch.Receivers {
+		over[replica] = !received[replica]
+	}
+	var late []string
 	for _, o := range w.Out.Verdict.Orphans {
-		gotNothing := o.Intended != plan.NoReplica && !received[o.Intended]
-		if w.In.Observed.Known && gotNothing && !standing.Works(w.In.Observed.Pods, o.Intended) {
+		dead := w.In.Observed.Known && o.Intended != plan.NoReplica && !standing.Works(w.In.Observed.Pods, o.Intended)
+		switch {
+		case !dead || received[o.Intended]:
+		case over[o.Intended]:
+			late = append(late, o.Cluster)
+		default:
 			w.expectedOrphans = append(w.expectedOrphans, o.Cluster)
 		}
 	}
@@ -331,8 +340,10 @@ func (w *Breaker) expect(g *ground.Ground) {
 		}
 	}
 	if len(w.expectedOrphans) > 0 {
-		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, w.expectedOrphans),
-			joined(m.Began.Orphans, w.expectedOrphans)
+		m.Watch.Orphans = joined(m.Watch.Orphans, w.expectedOrphans)
+	}
+	if w.expectedOrphans = append(w.expectedOrphans, late...); len(w.expectedOrphans) > 0 {
+		m.Began.Orphans = joined(m.Began.Orphans, w.expectedOrphans)
 	}
 }
 
