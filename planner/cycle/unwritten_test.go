@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 )
 
@@ -88,6 +90,8 @@ func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 	}
 	w.in.Pins = nil
 	for range 60 {
+		w.in.Observed = input.Observed{Known: true, Reported: ownership.Observation{Clusters: map[string]ownership.ClusterObservation{
+			"c000": {Owners: []int{1}, Live: []int{1}, Apps: 1}}}}
 		w.run(1)
 		if c := w.last.Candidate; c != nil && strings.Contains(c.Verdict, "a rule asks for") {
 			t.Fatalf("the candidate: %s", c.Verdict)

@@ -3,6 +3,7 @@ package nudge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +42,10 @@ func (w *watching) List(_ context.Context, list client.ObjectList, how ...client
 
 // TestWhatMayNotBeListedMayHaveAnybodysApplications: a cluster that shows none elsewhere is no cluster without Applications.
 func TestWhatMayNotBeListedMayHaveAnybodysApplications(t *testing.T) {
-	settings := map[string]bool{}
+	settings, many := map[string]bool{}, make([]string, maxNames+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("n%04d", i)
+	}
 	for name, test := range map[string]struct {
 		setting string
 		may     []string
@@ -55,6 +59,8 @@ func TestWhatMayNotBeListedMayHaveAnybodysApplications(t *testing.T) {
 		"a pattern, and all may be listed":             {"team-*", []string{"argocd", ""}, 0, 0},
 		"a pattern, and its own may be listed":         {"team-*", []string{"argocd"}, Unknown, 1},
 		"a pattern and a name, which may be listed":    {"team,team-*", []string{"argocd", "team"}, Unknown, 1},
+		"300 names, which may be listed one by one":    {strings.Join(many[:300], ","), append([]string{"argocd"}, many...), 0, 0},
+		"more names than are listed one by one":        {strings.Join(many, ","), append([]string{"argocd"}, many...), Unknown, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := New(Options{Reader: &watching{test.setting, test.may}, Clock: clocktesting.NewFakePassiveClock(start)})
@@ -74,7 +80,7 @@ func TestWhatMayNotBeListedMayHaveAnybodysApplications(t *testing.T) {
 			}
 		})
 	}
-	if len(settings) != 5 || settings[""] {
-		t.Errorf("the digests of five settings are %v", settings)
+	if len(settings) != 7 || settings[""] {
+		t.Errorf("the digests of seven settings are %v", settings)
 	}
 }

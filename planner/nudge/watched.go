@@ -78,18 +78,25 @@ func (w *Watched) allows(namespace string) bool {
 		slices.ContainsFunc(w.expressions, func(e *expression) bool { return e.match(namespace) })
 }
 
-// maxNames is how many namespaces are listed one by one: for more, one look at all of them takes less.
-const maxNames = 256
+const (
+	manyNames = 256   // beyond it one look at all namespaces takes less than one at each, where it is allowed
+	maxNames  = 2_000 // that are listed one by one, some ten seconds of it
+)
 
-// Open tells that all namespaces have to be looked at: the setting has patterns, or names more than maxNames.
-func (w *Watched) Open() bool {
-	return len(w.names) > maxNames || len(w.globs)+len(w.expressions) > len(failed(w.expressions))
+// Open tells that all namespaces have to be looked at: the setting has patterns, or names many.
+func (w *Watched) Open() bool { return len(w.names) > manyNames || w.patterned() }
+
+func (w *Watched) patterned() bool {
+	return len(w.globs)+len(w.expressions) > len(failed(w.expressions))
 }
 
 // Named is the namespaces that are known by name, maxNames at most, Argo CD's own first.
 func (w *Watched) Named() []string {
 	return append([]string{w.own}, w.names[:min(len(w.names), maxNames)]...)
 }
+
+// beyondNames tells that Named is not all that Argo CD looks at.
+func (w *Watched) beyondNames() bool { return len(w.names) > maxNames || w.patterned() }
 
 // problems names the expressions that allowed nothing, and the first of what is no name.
 func (w *Watched) problems() []ListingProblem {
