@@ -126,7 +126,7 @@ func TestNotesSayWhatHoldsEverything(t *testing.T) {
 	}{
 		"nothing": {func(*page.Fleet) {}, nil},
 		"broken glass": {func(f *page.Fleet) { f.Document.BreakGlass = true },
-			[]view.Note{{Level: view.Bad, Title: "Enforcement is off", Text: "A person broke the glass: every write passes but one to the plan, and ballast writes nothing of Argo CD's."}}},
+			[]view.Note{{Level: view.Bad, Title: "Enforcement is off", Text: "A person broke the glass: every write passes but one to the plan and what policies refuse; ballast writes nothing of Argo CD's but what brings replicas back from a stop."}}},
 		"tripped": {func(f *page.Fleet) { f.Document.Tripped = "3 pods restarted" },
 			[]view.Note{{Level: view.Bad, Title: "ballast stopped itself", Text: "3 pods restarted. Look into it, then: ballast resume"}}},
 		"paused": {func(f *page.Fleet) { f.Document.Paused = true },
