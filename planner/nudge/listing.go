@@ -205,7 +205,8 @@ func (n *Nudger) list(ctx context.Context, own string, watched *Watched) (*kept,
 		if watched.beyondNames() {
 			unread = true
 			problems = append(problems, ListingProblem{NamespaceForbidden,
-				fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", firstOf(watched.Named()), keyNamespaces)})
+				fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, "+
+					"as Argo CD's setting %s asks for; add component nudge-any-namespace", firstOf(watched.Named()), keyNamespaces)})
 		}
 	}
 	all := &kept{most: n.MostKept, unread: unread}

@@ -106,8 +106,9 @@ func (w *Watched) problems() []ListingProblem {
 			shown(e.text), keyNamespaces, e.err)})
 	}
 	if len(w.none) > 0 {
-		out = append(out, ListingProblem{PatternUnread, fmt.Sprintf("no namespace can be called %s (%d such in Argo CD's setting %s): it allows nothing, "+
-			"there neither; write the name of one, a glob or a /regular expression/", shown(w.none[0]), len(w.none), keyNamespaces)})
+		out = append(out, ListingProblem{PatternUnread, fmt.Sprintf("no namespace can be called %s (%d such in Argo CD's "+
+			"setting %s): it allows nothing, there neither; write the name of one, a glob or a /regular expression/",
+			shown(w.none[0]), len(w.none), keyNamespaces)})
 	}
 	return out
 }

@@ -52,9 +52,10 @@ made to agree with the plan in the plan ConfigMap, whoever writes and by whichev
 
 It needs one right, get, list and watch of that one ConfigMap, and reads nothing else: the object is in the
 request. It rejects one thing: a pin that cannot be, in data.pins or as an edited row of data.plan. What fails
-inside lets the write pass, warns its writer and counts in ballast_webhook_faults_total; an object that cannot be read passes, too, and counts in
-ballast_webhook_malformed_total. A call that has no room gets HTTP 503, one that is too large 413, one without a
-length 411: of those the webhook configuration's failurePolicy judges, which as shipped lets the write pass.
+inside lets the write pass, warns its writer and counts in ballast_webhook_faults_total; an object that cannot
+be read passes, too, and counts in ballast_webhook_malformed_total. A call that has no room gets HTTP 503, one
+that is too large 413, one without a length 411: of those the webhook configuration's failurePolicy judges,
+which as shipped lets the write pass.
 
   path          answers writes to                       and holds
   /clusters     cluster Secrets                         data.shard

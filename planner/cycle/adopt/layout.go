@@ -213,16 +213,18 @@ func (l layout) pin() {
 func (l layout) stayHome(i int) {
 	c := l.Fleet.Clusters[i]
 	said := l.In.Observed.Reported.Clusters[c.Shard.ID].Owners
-	if len(said) != 1 || said[0] != l.Owners[i] {
+	if len(said) != 1 || said[0] != l.Owners[i] || said[0] == plan.NoReplica {
 		return // by the algorithm alone it would be a guess
 	}
-	at := said[0]
 	row, known := l.Next.Clusters[c.Shard.ID]
 	_, pinned := l.Pins[c.Shard.ID]
-	moves := known && row.Replica != at && at >= 0 && at < l.Next.Replicas
-	free := !pinned && l.Next.Rollout == nil && l.In.Config.Rollout.Live != nil && !c.Alone
-	if moves && free && c.Immutable && c.Explicit.State != discover.ShardValid {
-		row.Replica = at
+	unwritten := c.Immutable && !c.Alone && c.Explicit.State != discover.ShardValid
+	liveAtRest := l.In.Config.Rollout.Live != nil && l.Next.Rollout == nil
+	if !known || pinned {
+		return
+	}
+	if moves := row.Replica != said[0] && said[0] < l.Next.Replicas; moves && unwritten && liveAtRest {
+		row.Replica = said[0]
 		l.Next.Clusters[c.Shard.ID] = row
 	}
 }
