@@ -20,9 +20,9 @@ import (
 	"ballast/e2e/assets"
 )
 
-// TestTheCASignsForNobodyElse on a real API server with cert-manager's CRDs, as the policy is shipped and brought to another
-// namespace.
-func TestTheCASignsForNobodyElse(t *testing.T) {
+// withCertManagersKinds is an API server that has them, with the rights that cert-manager's chart gives.
+func withCertManagersKinds(t *testing.T) (*rest.Config, assets.Binaries) {
+	t.Helper()
 	config := apiserver.Start(t)
 	binaries, err := assets.Build(t.Context(), t.Output())
 	if err != nil {
@@ -32,6 +32,13 @@ func TestTheCASignsForNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	grantAsCertManagerDoes(t, clientOf(t, config, ""))
+	return config, binaries
+}
+
+// TestTheCASignsForNobodyElse on a real API server with cert-manager's CRDs, as the policy is shipped and brought to another
+// namespace.
+func TestTheCASignsForNobodyElse(t *testing.T) {
+	config, _ := withCertManagersKinds(t)
 	for dir, namespace := range map[string]string{overlays()["cert-manager"]: "argocd", overlays()["retarget-example"]: namespace} {
 		t.Run(namespace, func(t *testing.T) {
 			b := installIssuerPolicy(t, config, dir, namespace)

@@ -17,10 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"ballast/e2e/apiserver"
 	"ballast/e2e/assets"
 	"ballast/e2e/plane/identity"
 )
@@ -264,15 +262,7 @@ func (b *issuerBed) renew(t *testing.T, certificate, nextKey string) error {
 // TestCertManagerTakesNoKeyOfBallastsForAnothers by its own controllers, which issue and renew under the policy with the
 // rights of their chart.
 func TestCertManagerTakesNoKeyOfBallastsForAnothers(t *testing.T) {
-	config := apiserver.Start(t)
-	binaries, err := assets.Build(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{binaries.CRDs()}}); err != nil {
-		t.Fatal(err)
-	}
-	grantAsCertManagerDoes(t, clientOf(t, config, ""))
+	config, binaries := withCertManagersKinds(t)
 	b := installIssuerPolicy(t, config, overlays()["cert-manager"], "argocd")
 	startCertManager(t, config, binaries.Path(assets.CertManager), b.admin)
 	for _, u := range b.shipped {

@@ -30,7 +30,8 @@ func notes(f Fleet) []view.Note {
 		add(view.Neutral, "There is no plan yet", "The first one takes the fleet as it is.")
 	}
 	if d.BreakGlass {
-		add(view.Bad, "Enforcement is off", "A person broke the glass: every write passes but one to the plan and what policies refuse; ballast writes nothing of Argo CD's but what brings replicas back from a stop.")
+		add(view.Bad, "Enforcement is off", "A person broke the glass: every write passes but one to the plan and what policies refuse; "+
+			"ballast writes nothing of Argo CD's but what brings replicas back from a stop.")
 	}
 	if d.Tripped != "" {
 		add(view.Bad, "ballast stopped itself", d.Tripped+". Look into it, then: ballast resume")

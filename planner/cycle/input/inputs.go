@@ -51,14 +51,15 @@ type Inputs struct {
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
 	Conflicts   []Finding            `json:"neighbours,omitempty"`
 
-	Installation []Finding           `json:"installation,omitempty"` // where the cluster is not what ballast was made for
-	Healed       []string            `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
-	Barred       map[string]string   `json:"barred,omitempty"`       // Secrets that the API server lets nobody of ballast write, by its words
-	Surroundings inputs.Surroundings `json:"surroundings,omitzero"`  // what size rules read beside loads
-	Resizes      *bool               `json:"resizes,omitempty"`      // whether the API server has pods/resize; nil: unknown
-	Unsized      map[string]string   `json:"unsized,omitempty"`      // pods whose size the API server lets ballast not change, by its words
-	Roomless     map[string]bool     `json:"roomless,omitempty"`     // those of them whose node has less to give any pod
-	KeepsLimits  bool                `json:"keepsLimits,omitempty"`  // the API server lowers no memory limit of a running pod
+	Installation []Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
+	// Clusters that repairs brought back from another owner since the last cycle.
+	Healed       []string            `json:"healed,omitempty"`
+	Barred       map[string]string   `json:"barred,omitempty"`      // Secrets that the API server lets nobody of ballast write, by its words
+	Surroundings inputs.Surroundings `json:"surroundings,omitzero"` // what size rules read beside loads
+	Resizes      *bool               `json:"resizes,omitempty"`     // whether the API server has pods/resize; nil: unknown
+	Unsized      map[string]string   `json:"unsized,omitempty"`     // pods whose size the API server lets ballast not change, by its words
+	Roomless     map[string]bool     `json:"roomless,omitempty"`    // those of them whose node has less to give any pod
+	KeepsLimits  bool                `json:"keepsLimits,omitempty"` // the API server lowers no memory limit of a running pod
 	Memory       memory.Memory       `json:"memory"`
 }
 
