@@ -202,18 +202,27 @@ func (j *metricJoin) choose(g gathered) Column {
 // assume gives the clusters of which a metric can say nothing, and never said anything, the middle of those that have a
 // value: without one they would look light, and receive nothing but others.
 func (c *Column) assume() {
-	var fresh []float64
+	unknown := func(i int) bool { return c.Flags[i] == Unshown && c.SampledAt[i] == 0 }
+	some, fresh := false, 0
 	for i, flag := range c.Flags {
+		some = some || unknown(i)
 		if flag == Fresh {
-			fresh = append(fresh, c.Values[i])
+			fresh++
 		}
 	}
-	if slices.Sort(fresh); len(fresh) == 0 {
+	if !some || fresh == 0 {
 		return
 	}
+	values := make([]float64, 0, fresh)
+	for i, flag := range c.Flags {
+		if flag == Fresh {
+			values = append(values, c.Values[i])
+		}
+	}
+	slices.Sort(values)
 	for i := range c.Flags {
-		if c.Flags[i] == Unshown && c.SampledAt[i] == 0 {
-			c.Values[i] = fresh[(len(fresh)-1)/2]
+		if unknown(i) {
+			c.Values[i] = values[(len(values)-1)/2]
 		}
 	}
 }
