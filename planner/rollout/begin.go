@@ -160,12 +160,6 @@ func Moves(now, next plan.Plan) []Move {
 	return moves
 }
 
-// shrinks reports whether the rollout ends with a smaller reach than it began with: then clusters leave the replicas
-// that go before these do.
-func shrinks(p plan.Plan) bool {
-	return p.Rollout.From.Reach(p.Target.Kind) > p.Rollout.To().Reach(p.Target.Kind)
-}
-
 // first is the stage a rollout begins with, from a plan that still has its old count. A count that stays needs no
 // scaling, but for an absent env, which then is set.
 func first(p plan.Plan) plan.Stage {

@@ -94,3 +94,9 @@ func (t restarts) enter(stage plan.Stage, outcome Outcome, why string) {
 		r.Moves = nil
 	}
 }
+
+// shrinks reports whether the rollout ends with a smaller reach than it began with: then clusters leave the replicas
+// that go before these do.
+func shrinks(p plan.Plan) bool {
+	return p.Rollout.From.Reach(p.Target.Kind) > p.Rollout.To().Reach(p.Target.Kind)
+}

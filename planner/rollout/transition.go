@@ -1,9 +1,11 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout/answers"
 	"ballast/planner/rollout/basis"
@@ -68,4 +70,28 @@ func (t *transition) replaced() (bool, string) {
 		return false, kept
 	}
 	return done, replicasSeen(p, w)
+}
+
+// defaultDrain is how long pods may take to stop where nobody said: their grace period is 30 s, and a node that is gone
+// holds its pods for 5 minutes.
+const defaultDrain = 5 * time.Minute
+
+// deadline is how long a stage may take.
+func deadline(r plan.Rollout, o basis.Options) time.Duration {
+	if r.Stage == plan.Draining {
+		return cmp.Or(o.DrainTimeout, defaultDrain)
+	}
+	return o.StageTimeout
+}
+
+func replicasSeen(p plan.Plan, w *observed.Workload) string {
+	if w == nil {
+		return "the workload was not found"
+	}
+	text := fmt.Sprintf("of %d replicas %d are updated and %d ready", p.Replicas, min(w.Updated, p.Replicas),
+		min(w.Ready, p.Replicas))
+	if rest := w.Current - p.Replicas; rest > 0 && !p.FreeReplicas {
+		return fmt.Sprintf("%s; still there and to go: %d", text, rest)
+	}
+	return text
 }

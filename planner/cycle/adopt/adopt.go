@@ -23,16 +23,6 @@ import (
 // DefaultMaxReplicas is how far a fleet may grow where nobody said: room without surprise.
 const DefaultMaxReplicas = 16
 
-// Adoption is the plan in force brought up to date with the world, without deciding anything: new clusters have rows,
-// gone ones lose theirs in time, pins and the configuration are taken over.
-type Adoption struct {
-	*ground.Ground
-	Gone  map[string]time.Time
-	Moved []outcome.Move // clusters that have another replica than in the plan before
-	Notes []string       // what changed, in words
-	Found []problem.Problem
-}
-
 // Plan brings a plan up to date: the one in force, the last known one, or the fleet as it is.
 func Plan(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *Adoption {
 	a := &Adoption{Ground: ground.New(in, fleet, pins, base), Gone: map[string]time.Time{}}

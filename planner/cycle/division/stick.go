@@ -200,5 +200,3 @@ func (d *Division) savedMemory(answer sticky.Answer, replica int) plan.Load {
 	less := max(was-answer.HighMemory, 0) - max(answer.Memory[replica]-answer.HighMemory, 0)
 	return plan.Load(float64(less) / float64(answer.HighMemory) * float64(d.line))
 }
-
-func above(load, line plan.Load) plan.Load { return max(load-line, 0) }

@@ -123,3 +123,13 @@ func (c *dividing) lookOut(s *snapshot.Snapshot, d division.Division) map[int]ev
 	maps.Copy(offers, d.Offers)
 	return offers
 }
+
+// unheld takes away what an offer saves where values that nobody measures now may be all of it.
+func unheld(made []plan.Load, s *snapshot.Snapshot, offers map[int]evaluate.Offer) {
+	for i, load := range made {
+		replica := s.Standing(i)
+		if o, offered := offers[replica]; offered && load > 0 && load >= o.Saves {
+			offers[replica] = evaluate.Offer{Costs: o.Costs}
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/evaluate"
-	"ballast/planner/plan"
 	"ballast/planner/plural"
 )
 
@@ -77,16 +76,6 @@ func (c weighing) nothingToWeigh(s *snapshot.Snapshot, d division.Division) stri
 		return fmt.Sprintf("stays as it is, though %s carries more than it may: pins, caps, closed replicas or the others' load leave nothing to move%s", division.ReplicaList(d.Over), d.Declined)
 	}
 	return "stays as it is: no replica carries more than it may" + d.Declined
-}
-
-// unheld takes away what an offer saves where values that nobody measures now may be all of it.
-func unheld(made []plan.Load, s *snapshot.Snapshot, offers map[int]evaluate.Offer) {
-	for i, load := range made {
-		replica := s.Standing(i)
-		if o, offered := offers[replica]; offered && load > 0 && load >= o.Saves {
-			offers[replica] = evaluate.Offer{Costs: o.Costs}
-		}
-	}
 }
 
 // aboveCapacity are the replicas that carry more than a person said that one may.

@@ -18,27 +18,6 @@ import (
 	"ballast/planner/plural"
 )
 
-// Moving is what a move of a cluster, with all that goes with it, to the best other replica would gain and cost, by the
-// model of evaluate.costBenefit; and whether to leave the cluster where it is.
-type Moving struct {
-	To       int       `json:"to"`            // -1: every other replica is ruled out
-	Clusters int       `json:"clusters"`      // that move
-	Makespan plan.Load `json:"makespan"`      // of the fleet as it is
-	After    plan.Load `json:"makespanAfter"` // of the move
-	Level    float64   `json:"imbalanceAfter"`
-	Saves    plan.Load `json:"saves"` // of what its replica carries above what it may
-
-	LoadHours float64         `json:"loadHours"`           // what starts from an empty cache makes in the time that a cold start counts
-	Restarts  bool            `json:"restarts,omitempty"`  // by the rollout mode every replica does
-	Objects   *float64        `json:"objects,omitempty"`   // that are listed anew, where the default metric is measured
-	PaysAfter config.Duration `json:"paysAfter,omitempty"` // how long the overload must last; 0: none is mended
-	Limited   bool            `json:"limited,omitempty"`   // there is a move budget
-	Done      time.Time       `json:"done,omitzero"`       // when the budget lets the last of them move at the earliest; zero: never
-
-	Leave  bool   `json:"leave"`
-	Answer string `json:"answer"` // one sentence
-}
-
 // longestWait is more than anybody waits for a move to pay.
 const longestWait = 10 * 365 * 24 * time.Hour
 

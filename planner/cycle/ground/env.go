@@ -9,9 +9,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// Env answers what ARGOCD_CONTROLLER_REPLICAS is to be, and whether the pods restart for that now.
-type Env struct{ *Ground }
-
 // Constant is what ARGOCD_CONTROLLER_REPLICAS is held at for good in mode live: with it above every replica there
 // will ever be, and every Secret explicit, replicas come and go and no pod has to read it again. One that was found
 // larger stays.

@@ -16,16 +16,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// Group is one of partition.groups, with the clusters of the fleet that it has: of each server the one that leads.
-type Group struct {
-	Name     string
-	Apart    bool
-	Selector labels.Selector
-	Members  []int  // of the fleet's clusters, in order
-	Selected []int  // those, and what is left out
-	Server   string // of the one that joined first
-}
-
 // GroupsOf finds the groups' clusters. Who may create a Secret beside another's must not move that one by labels: those
 // of what follows another one, or stands alone, count for nothing.
 func GroupsOf(p config.Partition, fleet discover.Fleet) []Group {
@@ -99,9 +89,6 @@ func anyBound(fleet discover.Fleet) bool {
 	}
 	return false
 }
-
-// Units are what has to be on one replica, or apart, by servers and groups.
-type Units struct{ *Ground }
 
 // Links are the servers that groups bind together: those whose clusters by says the same of; below 0: of none.
 func (t Units) Links(groups []Group, by func(i int) int) Links {

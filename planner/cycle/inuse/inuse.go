@@ -20,17 +20,6 @@ import (
 	"ballast/planner/size"
 )
 
-// remembers is the configuration's memory; nil: nothing is bounded by it.
-func remembers(c config.PlannerConfig) *config.Memory {
-	if c.Index.Dimensions == nil {
-		return nil
-	}
-	return c.Index.Dimensions.Memory
-}
-
-// memoryUse says what clusters take of a replica's memory, and learns it of the pods where nobody wrote it.
-type memoryUse struct{ *outcome.Draft }
-
 // Limit sets what each cluster takes of a replica's memory, and what a replica has, where the configuration asks for
 // it.
 func Limit(d *outcome.Draft, g *ground.Ground) {

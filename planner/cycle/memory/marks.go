@@ -2,16 +2,11 @@ package memory
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/base64"
 	"iter"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"ballast/planner/change/harm"
-	"ballast/planner/discover"
 )
 
 // marksMemory is what a trip for memory and failovers go by of clusters, with a mark for each name. Names may be long
@@ -22,31 +17,6 @@ type marksMemory struct {
 	Moved   []string             `json:"moved,omitempty"`
 	Failed  map[string]time.Time `json:"failed,omitempty"`
 	Suspect map[string]time.Time `json:"suspect,omitempty"`
-}
-
-const (
-	// mostMoved is how many clusters a trip for memory keeps marks of: as many as are planned, some 200 KiB. Where the
-	// names of more are lost, the trip stops every failover.
-	mostMoved = discover.MostSecrets
-	// mostFailed is how many clusters that failed over are marked, the latest, and as many that are suspect: some 30 KiB
-	// each.
-	mostFailed = 2000
-
-	// markSign begins a mark and no Secret's name.
-	markSign = "#"
-	// markBytes of a hash: nobody finds a name with another one's mark.
-	markBytes = 8
-)
-
-func isMark(name string) bool { return strings.HasPrefix(name, markSign) }
-
-// mark stands for a name; it is its own mark.
-func mark(name string) string {
-	if isMark(name) {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return markSign + base64.RawURLEncoding.EncodeToString(sum[:markBytes])
 }
 
 // marks are those of the clusters that a trip and failovers go by.
@@ -63,18 +33,6 @@ func (c Changes) marks() marksMemory {
 }
 
 func (m marksMemory) none() bool { return len(m.Moved)+len(m.Failed)+len(m.Suspect) == 0 }
-
-// marked has the latest times by mark.
-func marked(times map[string]time.Time) map[string]time.Time {
-	latest := slices.SortedFunc(maps.Keys(times), func(a, b string) int {
-		return cmp.Or(times[b].Compare(times[a]), cmp.Compare(a, b))
-	})
-	out := map[string]time.Time{}
-	for _, name := range latest[:min(len(latest), mostFailed)] {
-		out[mark(name)] = times[name]
-	}
-	return out
-}
 
 // joinMarks has marks stand for the names that were lost, until Named.
 func (c *Changes) joinMarks(m marksMemory) {
@@ -112,22 +70,4 @@ func (c Changes) Named(names iter.Seq[string]) Changes {
 		c.Trip = &trip
 	}
 	return c
-}
-
-func hasMark(times map[string]time.Time) bool {
-	for name := range times {
-		if isMark(name) {
-			return true
-		}
-	}
-	return false
-}
-
-func unmarked(times map[string]time.Time, of map[string]string) map[string]time.Time {
-	out := make(map[string]time.Time, len(times))
-	for key, at := range times {
-		name := cmp.Or(of[key], key)
-		out[name] = later(out[name], at)
-	}
-	return out
 }

@@ -4,33 +4,9 @@ import (
 	"maps"
 	"time"
 
-	"ballast/planner/evaluate"
 	"ballast/planner/failover/health"
 	"ballast/planner/ownership"
 )
-
-// Pending is what a decision sets of the memory: limits, and what its rollout is for. It is kept from before the plan
-// is written, for the answer to that write may be lost, or the leader die right after it, and the plan stands all the
-// same. Whoever finds the plan in force takes it over; where it never comes about nothing was limited.
-type Pending struct {
-	Plan    string  `json:"plan"`    // the digest of what was decided, whatever its revision
-	Changes Changes `json:"changes"` // without what was seen; of clusters, those that it adds
-	Counts  Counts  `json:"counts,omitzero"`
-	Sizes   Sizes   `json:"sizes,omitzero"` // what of them is lost with the decision
-
-	here *undecided // where the leader that decided lives on
-}
-
-// undecided is what a decision sets that makes no difference to another leader.
-type undecided struct {
-	votes   evaluate.Vote
-	savings evaluate.Savings
-	even    Even
-	unit    string
-	young   map[string]time.Time
-	rebased time.Time
-	before  map[string]string
-}
 
 // PendingOf is what that decision sets, beside what was known before it.
 func (m Memory) PendingOf(was Memory, plan string) *Pending {
@@ -85,13 +61,6 @@ func tripsSince(before, now Changes) bool {
 	return now.Trip.At.After(before.Trip.At)
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // newer are the times that were not there before.
 func newer(now, was map[string]time.Time) map[string]time.Time {
 	more := map[string]time.Time{}
@@ -115,4 +84,27 @@ func joined(times, more map[string]time.Time) map[string]time.Time {
 		}
 	}
 	return all
+}
+
+// Unwritten is the memory of a cycle whose decision was not written, as far as anybody knows: the vote, the changes and
+// what moves would have saved stand as they were before it, and the decision is pending.
+func (m Memory) Unwritten(was Memory, plan string) Memory {
+	pending := m.PendingOf(was, plan)
+	m.Votes, m.Changes, m.Counts, m.Savings = was.Votes, was.Changes, was.Counts, was.Savings
+	m.Young, m.Rebased, m.Before = was.Young, was.Rebased, was.Before
+	m.Even, m.Unit = was.Even, was.Unit // the references that make the unit are the plan's
+	m.Sizes = m.Sizes.undecided(was.Sizes)
+	m.Changes.Pending = pending
+	return m
+}
+
+// decided is what of the sizes a decision sets.
+func (s Sizes) decided() Sizes {
+	return Sizes{Changes: s.Changes, Resizes: s.Resizes, Killed: s.Killed, Held: s.Held, Written: s.Written}
+}
+
+// undecided has that as it was.
+func (s Sizes) undecided(was Sizes) Sizes {
+	s.Changes, s.Resizes, s.Killed, s.Held, s.Written = was.Changes, was.Resizes, was.Killed, was.Held, was.Written
+	return s
 }

@@ -15,19 +15,6 @@ type Counts struct {
 	Blocked []resize.Blocked `json:"blocked,omitempty"`
 }
 
-// Waiting are all changes that are wanted and do not happen now: of the number of replicas, of where clusters are, and
-// of sizes.
-func (o Outcome) Waiting() (all []resize.Blocked) {
-	if o.Counts != nil {
-		all = append(all, o.Counts.Blocked...)
-	}
-	all = append(all, o.Blocked...)
-	if o.Sizing != nil {
-		all = append(all, o.Sizing.Blocked...)
-	}
-	return all
-}
-
 // Weighing is how many replicas size.weights ask for, and of what.
 type Weighing struct {
 	Load       float64      `json:"load"`

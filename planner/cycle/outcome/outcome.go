@@ -56,3 +56,16 @@ func (o Outcome) Scales() bool {
 	r := o.Next.Rollout
 	return o.Decided && r != nil && r.Replicas != r.From.Replicas
 }
+
+// Waiting are all changes that are wanted and do not happen now: of the number of replicas, of where clusters are, and
+// of sizes.
+func (o Outcome) Waiting() (all []resize.Blocked) {
+	if o.Counts != nil {
+		all = append(all, o.Counts.Blocked...)
+	}
+	all = append(all, o.Blocked...)
+	if o.Sizing != nil {
+		all = append(all, o.Sizing.Blocked...)
+	}
+	return all
+}

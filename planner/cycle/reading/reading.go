@@ -2,20 +2,13 @@
 package reading
 
 import (
-	"slices"
-
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
-	"ballast/planner/discover"
-	"ballast/planner/plan"
 	"ballast/planner/size"
 )
-
-// readings are what size rules read.
-type readings struct{ *outcome.Draft }
 
 // Of are the inputs of size rules, by what is seen, or while a discovery is refused by what was believed last.
 func Of(draft *outcome.Draft, g *ground.Ground, replicas int) map[string]size.Reading {
@@ -51,21 +44,6 @@ func (d readings) has(g *ground.Ground, replicas int) [][]int {
 	return of
 }
 
-// needsRoom are the replicas that must have room for a cluster: the one that has it, and those of the rollout under
-// way.
-func (d readings) needsRoom(r *plan.Rollout, name string, has int) []int {
-	at := []int{has}
-	if r != nil {
-		for _, moves := range []map[string]int{d.Out.Memory.Changes.Target, r.Moves, r.Was} {
-			if to, goes := moves[name]; goes {
-				at = append(at, to)
-			}
-		}
-	}
-	slices.Sort(at)
-	return slices.Compact(at)
-}
-
 // readings are the inputs of size rules, as they are now. What is not believed, or was not measured, is missing.
 func (d readings) readings(g *ground.Ground, of [][]int) map[string]size.Reading {
 	ones := make([]float64, len(g.Fleet.Clusters))
@@ -99,29 +77,6 @@ func (d readings) readings(g *ground.Ground, of [][]int) map[string]size.Reading
 		readings[config.InputLoad] = reading(loads, of)
 	}
 	return readings
-}
-
-// isNew reports whether a cluster counts for no size yet: who makes Secrets and deletes them again would resize pods by
-// it.
-func (d readings) isNew(cl discover.Cluster) bool {
-	return d.In.Now.Sub(cl.Created) < discover.KnownAfter && !d.Out.Memory.Known.Has(cl.Shard.ID)
-}
-
-// reading sums up what clusters make.
-func reading(values []float64, of [][]int) size.Reading {
-	r := size.Reading{Replica: make(map[int]float64, len(of))}
-	for _, value := range values {
-		r.Total += value
-		r.Cluster = max(r.Cluster, value)
-	}
-	for replica, clusters := range of {
-		sum := 0.0
-		for _, i := range clusters {
-			sum += values[i]
-		}
-		r.Replica[replica] = sum
-	}
-	return r
 }
 
 // Sized is how many replicas have a size: those that there are, and those that come.

@@ -14,7 +14,6 @@ import (
 	"slices"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/cycle/resize/question"
@@ -23,18 +22,6 @@ import (
 	"ballast/planner/plural"
 	"ballast/planner/size"
 )
-
-// Answer is what a cycle takes over. Of Sizes and Resources one at most is set; see plan.Plan.
-type Answer struct {
-	Sizes     *plan.Sizes
-	Resources *plan.Resources
-	Sizing    *Sizing
-	Memory    memory.Sizes
-	Problems  []problem.Problem
-	Note      string // what this cycle resizes, in words; empty: nothing
-
-	given []string // whose sizes are given up by this cycle, in words
-}
 
 // Restarts reports whether every replica restarts for the sizes.
 func (a Answer) Restarts() bool { return a.Sizing.Apply == config.Template && a.Sizing.Resized > 0 }
@@ -98,13 +85,6 @@ func answer(q question.Question, v wish.View, w wish.Wishes) Answer {
 		a.Sizes = quantity.Rows(q.Ordinals(), sizes)
 	}
 	return a
-}
-
-// with is the plan with the sizes of an answer.
-func with(q question.Question, a Answer) plan.Plan {
-	p := q.Plan
-	p.Sizes, p.Resources = a.Sizes, a.Resources
-	return p
 }
 
 // fault is what a plan may not have beside its rows.

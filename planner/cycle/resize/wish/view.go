@@ -160,3 +160,23 @@ func (v View) used(q question.Question) map[int]float64 {
 	}
 	return out
 }
+
+// questionOf is what the sizes follow from.
+func questionOf(q question.Question, v View) size.Question {
+	return size.Question{Rules: sampled(q.Size.Merged(), q.Interval), Inputs: q.Readings, Replicas: q.Ordinals(),
+		Uniform: q.Uniform(),
+		InForce: v.Current, Found: quantity.Of(v.Found), Headroom: q.Size.Headrooms(), Peak: v.used(q),
+		NodeCap: q.NodeCap, Held: true, Now: q.Now}
+}
+
+// sampled are rules whose percentiles are of one sample an interval, however often cycles run.
+func sampled(rules []size.Rule, interval time.Duration) []size.Rule {
+	for i, r := range rules {
+		if r.Smoothing != nil {
+			smoothing := *r.Smoothing
+			smoothing.Every = interval
+			rules[i].Smoothing = &smoothing
+		}
+	}
+	return rules
+}

@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -28,35 +27,6 @@ type Wishes struct {
 	Asked  map[int]bool      // ordinals whose size is from there, or that stay as large as their nodes have room for
 	Unfit  map[int]memory.Unfit
 	Beyond map[int]size.Resources // what of the wishes is beyond what nodes have room for, by ordinal
-}
-
-// Make asks the rules. Who grows at once gets what they compute, whatever holds that back.
-func Make(q question.Question, v View) (w Wishes) {
-	sizes := questionOf(q, v)
-	w.Result, w.States = size.Evaluate(sizes, q.Memory.Rules)
-	w.keep(q, v, sizes)
-	w.rest(q, v, sizes)
-	defer w.answerKills(q, v)
-	if len(v.Urgent) == 0 {
-		return w
-	}
-	for i := range sizes.Rules {
-		sizes.Rules[i].DelayUp, sizes.Rules[i].DelayDown, sizes.Rules[i].Smoothing = size.Delay{}, size.Delay{}, nil
-	}
-	sizes.InForce = nil
-	raw, _ := size.Evaluate(sizes, nil)
-	for replica := range v.Urgent {
-		w.Sizes[replica] = quantity.Larger(w.Sizes[replica], raw.Sizes[replica])
-	}
-	return w
-}
-
-// questionOf is what the sizes follow from.
-func questionOf(q question.Question, v View) size.Question {
-	return size.Question{Rules: sampled(q.Size.Merged(), q.Interval), Inputs: q.Readings, Replicas: q.Ordinals(),
-		Uniform: q.Uniform(),
-		InForce: v.Current, Found: quantity.Of(v.Found), Headroom: q.Size.Headrooms(), Peak: v.used(q),
-		NodeCap: q.NodeCap, Held: true, Now: q.Now}
 }
 
 // keep leaves a replica as large as it is where only a delay of growth, or smoothing, keeps its wish smaller: it grew
@@ -87,18 +57,6 @@ func (w Wishes) Problems() (all []problem.Problem) {
 			replica, strings.Join(w.Capped[replica], " and "))})
 	}
 	return all
-}
-
-// sampled are rules whose percentiles are of one sample an interval, however often cycles run.
-func sampled(rules []size.Rule, interval time.Duration) []size.Rule {
-	for i, r := range rules {
-		if r.Smoothing != nil {
-			smoothing := *r.Smoothing
-			smoothing.Every = interval
-			rules[i].Smoothing = &smoothing
-		}
-	}
-	return rules
 }
 
 // spare is how much more, in percent, a size on a lower level must have room for before it is wanted: an input that
