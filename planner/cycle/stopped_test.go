@@ -837,7 +837,7 @@ func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
 		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, plan.NoReplica},
 	} {
 		a := &ground.Ground{Fleet: discover.Fleet{Clusters: []discover.Cluster{test.cluster}}, Owners: []int{4}, Next: plan.Plan{Replicas: 5, MaxReplicas: 16}}
-		if got := a.FixedTo(0).At; got != test.want {
+		if got := a.Fixed().To(0).At; got != test.want {
 			t.Errorf("%s: on replica %d, want %d", name, got, test.want)
 		}
 	}

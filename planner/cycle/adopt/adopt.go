@@ -180,8 +180,8 @@ func (a *Adoption) mostHeld(most int) int {
 		}
 	}
 	for i, c := range a.Fleet.Clusters {
-		if at := a.Carries(i); at >= held {
-			held, by, why = at+1, c.Shard.ID, fmt.Sprintf("is on replica %d; %s", at, a.Lowered(i))
+		if at := a.Fixed().Carries(i); at >= held {
+			held, by, why = at+1, c.Shard.ID, fmt.Sprintf("is on replica %d; %s", at, a.Fixed().Lowered(i))
 		}
 	}
 	if by == "" {

@@ -79,7 +79,7 @@ func binsOf(g *ground.Ground, target map[string]int, loads []plan.Load, memory [
 		nil).Stable())
 	for i, c := range g.Fleet.Clusters {
 		at := g.Standing(i)
-		on := []int{at, comesTo(g.Next.Rollout, target, c.Shard.ID, at), g.FixedTo(i).At}
+		on := []int{at, comesTo(g.Next.Rollout, target, c.Shard.ID, at), g.Fixed().To(i).At}
 		slices.Sort(on)
 		load := plan.Load(0)
 		if loads != nil {

@@ -30,7 +30,7 @@ func (d *Division) unwritten(g *ground.Ground) map[int]int {
 	stays := map[int]int{}
 	for k, u := range d.groups {
 		for _, i := range u.Clusters {
-			if at := g.Stays(i); at >= 0 && d.Items[k].Replica < 0 && d.Answer.Of[k] != at {
+			if at := g.Fixed().Stays(i); at >= 0 && d.Items[k].Replica < 0 && d.Answer.Of[k] != at {
 				stays[k] = at
 			}
 		}
@@ -73,7 +73,7 @@ func divide(g *ground.Ground, loads []plan.Load, now Terms, stays map[int]int) (
 		for _, i := range u.Clusters {
 			if c := g.Fleet.Clusters[i]; standing.Managed(c) {
 				d.Of[c.Shard.ID] = d.Answer.Of[k]
-				if at := g.FixedTo(i).At; at >= 0 && at < d.Answer.Replicas {
+				if at := g.Fixed().To(i).At; at >= 0 && at < d.Answer.Replicas {
 					d.Of[c.Shard.ID] = at // another one of its server may be firmer
 				}
 			}

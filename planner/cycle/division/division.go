@@ -63,7 +63,7 @@ func ItemsOf(g *ground.Ground, groups []discover.Unit, loads []plan.Load) ([]par
 				return nil, fmt.Errorf("adding up the loads of %q: %w", printable.Server(u.Server), err)
 			}
 			item.Memory = item.Memory.Plus(g.InUse.Takes(i))
-			firm = append(firm, g.FixedTo(i))
+			firm = append(firm, g.Fixed().To(i))
 		}
 		item.Replica = placement.Home(firm, func(replica int) bool { return replica >= 0 })
 		items[k] = item

@@ -38,7 +38,7 @@ func (d Division) Moves(g *ground.Ground) []outcome.Move {
 // go with it; but whichever is itself pinned does not do so for another's sake.
 func (d Division) reason(g *ground.Ground, k, i int) outcome.MoveReason {
 	name, leads := g.Fleet.Clusters[i].Shard.ID, d.groups[k].Clusters[0] == i
-	if firm := g.FixedTo(i); firm.At >= 0 && firm.At == d.Of[name] {
+	if firm := g.Fixed().To(i); firm.At >= 0 && firm.At == d.Of[name] {
 		return outcome.MovePinned
 	}
 	from := g.Next.Clusters[name].Replica

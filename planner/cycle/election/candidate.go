@@ -54,12 +54,12 @@ func (c *Election) replicasHeld(g *ground.Ground, replica int) {
 		return
 	}
 	for i, cl := range g.Fleet.Clusters {
-		if g.FixedTo(i).At == replica || g.Carries(i) == replica {
+		if g.Fixed().To(i).At == replica || g.Fixed().Carries(i) == replica {
 			c.Tell(problem.Problem{Phase: problem.PhasePartition, Subject: cl.Shard.ID, Kind: "ReplicasHeld",
 				Message: fmt.Sprintf(
 					"partition.replicas is %d, and %d are needed, since %q is on replica %d; %s", fixed.Fixed,
 					replica+1,
-					cl.Shard.ID, replica, g.Lowered(i))})
+					cl.Shard.ID, replica, g.Fixed().Lowered(i))})
 			return
 		}
 	}

@@ -89,9 +89,9 @@ func partedFrom(g *ground.Ground, unit []int, replica int) string {
 func pinnedBeside(g *ground.Ground, i int, unit []int) string {
 	server := g.Fleet.Clusters[i].Shard.Server
 	for _, k := range unit {
-		if other := g.Fleet.Clusters[k]; other.Shard.Server != server && g.FixedTo(k).At >= 0 {
+		if other := g.Fleet.Clusters[k]; other.Shard.Server != server && g.Fixed().To(k).At >= 0 {
 			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID,
-				g.FixedTo(k).At)
+				g.Fixed().To(k).At)
 		}
 	}
 	return ""

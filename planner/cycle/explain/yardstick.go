@@ -52,7 +52,7 @@ func yardstick(g *ground.Ground, out outcome.Outcome) *Yardstick {
 		all += load
 		if at := g.Units().Home(u, out.Loads); at >= 0 && at < s.Replicas {
 			s.Loads, s.Now, s.Fixed = append(s.Loads, load), append(s.Now, at),
-				append(s.Fixed, !g.Movable(u) || g.FixedTo(u.Clusters[0]).At >= 0)
+				append(s.Fixed, !g.Movable(u) || g.Fixed().To(u.Clusters[0]).At >= 0)
 		}
 	}
 	if all == 0 {

@@ -7,25 +7,25 @@ import (
 	"ballast/planner/plan"
 )
 
-// FixedTo is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
-func (g *Ground) FixedTo(i int) placement.Cluster {
-	c, firm := g.Fleet.Clusters[i], placement.Cluster{At: plan.NoReplica, Claim: placement.Fixed}
-	pin, pinned := g.Pins[c.Shard.ID]
+// To is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
+func (f Fixed) To(i int) placement.Cluster {
+	c, firm := f.Fleet.Clusters[i], placement.Cluster{At: plan.NoReplica, Claim: placement.Fixed}
+	pin, pinned := f.Pins[c.Shard.ID]
 	switch {
-	case pinned && g.Holds(c.Shard.ID, pin):
+	case pinned && f.Holds(c.Shard.ID, pin):
 		firm.At, firm.Claim = pin, placement.Pinned
 	case c.FixedAt != nil:
 		firm.At = *c.FixedAt
 	case c.Alone && c.Explicit.State == discover.ShardValid: // whoever has its server now has it by the other Secret
-		if c.Explicit.N < g.Next.Replicas { // else it is replica 0's to Argo CD, and opens no replica
+		if c.Explicit.N < f.Next.Replicas { // else it is replica 0's to Argo CD, and opens no replica
 			firm.At = c.Explicit.N
 		}
-	case (c.Unmanaged || c.Immutable) && !g.followsCount(c):
-		firm.At = g.Owners[i]
+	case (c.Unmanaged || c.Immutable) && !f.followsCount(c):
+		firm.At = f.Owners[i]
 	}
-	most := g.Next.MaxReplicas
-	if g.Next.FreeReplicas {
-		most = g.Next.Replicas // nothing keeps a replica that people take away
+	most := f.Next.MaxReplicas
+	if f.Next.FreeReplicas {
+		most = f.Next.Replicas // nothing keeps a replica that people take away
 	}
 	firm.At = min(firm.At, most-1)
 	return firm
@@ -33,21 +33,21 @@ func (g *Ground) FixedTo(i int) placement.Cluster {
 
 // followsCount reports whether Argo CD's algorithm places a cluster anew with each number of replicas: it then asks for
 // none, or the count and its place would chase each other. Under rollout.live the env, and with it the place, stays.
-func (g *Ground) followsCount(c discover.Cluster) bool {
-	return c.Explicit.State != discover.ShardValid && g.In.Config.Rollout.Live == nil
+func (f Fixed) followsCount(c discover.Cluster) bool {
+	return c.Explicit.State != discover.ShardValid && f.In.Config.Rollout.Live == nil
 }
 
 // Stays is the replica where Argo CD's algorithm has a cluster for as long as there are as many, since nobody can write
 // its Secret; NoReplica for any other. A Secret of a server that others name stays with them.
-func (g *Ground) Stays(i int) int {
-	c := &g.Fleet.Clusters[i]
-	if !c.Immutable || c.Alone || !g.followsCount(*c) {
+func (f Fixed) Stays(i int) int {
+	c := &f.Fleet.Clusters[i]
+	if !c.Immutable || c.Alone || !f.followsCount(*c) {
 		return plan.NoReplica
 	}
-	env := g.Env().Of(g.Next.Replicas) // 0 is one that is not held, and worth no restart
-	restarts := env != 0 && env != standing.ControllerReplicas(g.In.Workload)
-	at := g.Standing(i) // its owner, but for a row that nobody can write: no rollout begins for one
-	if restarts || at >= g.Next.Replicas {
+	env := f.Env().Of(f.Next.Replicas) // 0 is one that is not held, and worth no restart
+	restarts := env != 0 && env != standing.ControllerReplicas(f.In.Workload)
+	at := f.Standing(i) // its owner, but for a row that nobody can write: no rollout begins for one
+	if restarts || at >= f.Next.Replicas {
 		return plan.NoReplica
 	}
 	return at
@@ -55,11 +55,11 @@ func (g *Ground) Stays(i int) int {
 
 // Carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets
 // say, that replica stays.
-func (g *Ground) Carries(i int) int {
-	c := g.Fleet.Clusters[i]
+func (f Fixed) Carries(i int) int {
+	c := f.Fleet.Clusters[i]
 	peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-	names := c.Explicit.State == discover.ShardValid && c.Explicit.N < g.Next.Replicas
-	if peoples && names && !g.Next.FreeReplicas {
+	names := c.Explicit.State == discover.ShardValid && c.Explicit.N < f.Next.Replicas
+	if peoples && names && !f.Next.FreeReplicas {
 		return c.Explicit.N
 	}
 	return plan.NoReplica
@@ -70,7 +70,7 @@ func (g *Ground) Carries(i int) int {
 func (g *Ground) Owned() (replicas int) {
 	for i, c := range g.Fleet.Clusters {
 		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-		placed := c.Explicit.State != discover.ShardValid && !g.followsCount(c)
+		placed := c.Explicit.State != discover.ShardValid && !g.Fixed().followsCount(c)
 		if peoples && placed && g.Owners[i] < g.Next.Replicas {
 			replicas = max(replicas, g.Owners[i]+1)
 		}
@@ -81,16 +81,16 @@ func (g *Ground) Owned() (replicas int) {
 // Held is the number of replicas that such Secrets need.
 func (g *Ground) Held() (replicas int) {
 	for i := range g.Fleet.Clusters {
-		replicas = max(replicas, g.Carries(i)+1)
+		replicas = max(replicas, g.Fixed().Carries(i)+1)
 	}
 	return replicas
 }
 
 // Lowered is what people can do for a cluster that cannot leave its replica.
-func (g *Ground) Lowered(i int) string {
-	cl := g.Fleet.Clusters[i]
+func (f Fixed) Lowered(i int) string {
+	cl := f.Fleet.Clusters[i]
 	switch {
-	case g.FixedTo(i).Claim == placement.Pinned && g.Carries(i) < g.FixedTo(i).At:
+	case f.To(i).Claim == placement.Pinned && f.Carries(i) < f.To(i).At:
 		return "it is pinned there: pin it lower, or take the pin away"
 	case cl.FixedAt != nil:
 		return "it has no Secret, and Argo CD puts it there: give it a Secret"
@@ -101,14 +101,33 @@ func (g *Ground) Lowered(i int) string {
 	return "its Secret cannot be written: make it anew with a lower data.shard"
 }
 
-// UnitFixedTo is the replica that a unit's firmest cluster cannot leave, and which one that is.
-func (g *Ground) UnitFixedTo(clusters []int) (cluster, at int) {
+// Unit is the replica that a unit's firmest cluster cannot leave, and which one that is.
+func (f Fixed) Unit(clusters []int) (cluster, at int) {
 	cluster, at = -1, plan.NoReplica
 	firmest := placement.Follows
 	for _, i := range clusters {
-		if c := g.FixedTo(i); c.At >= 0 && (at < 0 || c.Claim > firmest) {
+		if c := f.To(i); c.At >= 0 && (at < 0 || c.Claim > firmest) {
 			cluster, at, firmest = i, c.At, c.Claim
 		}
 	}
 	return cluster, at
+}
+
+// Frees is what lets a cluster leave its replica that cannot; empty: it can. A pin that is refused, or waits, keeps it
+// nowhere.
+func (f Fixed) Frees(i int) string {
+	cl := f.Fleet.Clusters[i]
+	pin, pinned := f.Pins[cl.Shard.ID]
+	why, barred := f.In.Barred[cl.Shard.ID]
+	switch {
+	case cl.Unmanaged:
+		return "its Secret opted out of ballast: take the annotation " + plan.AnnotationUnmanaged + " away"
+	case cl.Immutable && barred:
+		return "its Secret cannot be written: " + why
+	case cl.Immutable:
+		return "its Secret cannot be written: make it anew"
+	case pinned && pin == f.Standing(i):
+		return "it is pinned there: unpin it, or pin it to another"
+	}
+	return ""
 }

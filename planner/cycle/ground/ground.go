@@ -18,7 +18,7 @@ import (
 )
 
 // Ground is what a cycle stands on: what it was given, the fleet, and the plan as it is by now. What follows from these
-// alone is answered here, or by its Env and its Units.
+// alone is answered here, or by its Env, its Units and what is Fixed.
 type Ground struct {
 	In      input.Inputs
 	Fleet   discover.Fleet
@@ -62,6 +62,12 @@ type Units struct{ *Ground }
 
 // Units answers what has to be on one replica, or apart.
 func (g *Ground) Units() Units { return Units{g} }
+
+// Fixed answers which clusters stay where they are, and what would let them go.
+type Fixed struct{ *Ground }
+
+// Fixed answers what keeps a cluster on its replica.
+func (g *Ground) Fixed() Fixed { return Fixed{g} }
 
 // Standing is the replica that holds a cluster under the plan: its row, or where it stands without one.
 func (g *Ground) Standing(i int) int {

@@ -66,22 +66,3 @@ func (g *Ground) settled() int {
 	}
 	return g.Next.Replicas
 }
-
-// Frees is what lets a cluster leave its replica that cannot; empty: it can. A pin that is refused, or waits, keeps it
-// nowhere.
-func (g *Ground) Frees(i int) string {
-	cl := g.Fleet.Clusters[i]
-	pin, pinned := g.Pins[cl.Shard.ID]
-	why, barred := g.In.Barred[cl.Shard.ID]
-	switch {
-	case cl.Unmanaged:
-		return "its Secret opted out of ballast: take the annotation " + plan.AnnotationUnmanaged + " away"
-	case cl.Immutable && barred:
-		return "its Secret cannot be written: " + why
-	case cl.Immutable:
-		return "its Secret cannot be written: make it anew"
-	case pinned && pin == g.Standing(i):
-		return "it is pinned there: unpin it, or pin it to another"
-	}
-	return ""
-}

@@ -77,7 +77,7 @@ func (m membership) candidates(groups []ground.Group) []candidate {
 
 func (m membership) candidate(u discover.Unit, lead int) candidate {
 	c := candidate{cluster: lead, server: u.Server, size: len(u.Clusters)}
-	_, c.at = m.UnitFixedTo(u.Clusters)
+	_, c.at = m.Fixed().Unit(u.Clusters)
 	for _, i := range u.Clusters {
 		pin, said := m.In.Pins[m.Fleet.Clusters[i].Shard.ID]
 		c.pinned = c.pinned || said && pin < m.Pinnable()

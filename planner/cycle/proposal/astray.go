@@ -51,7 +51,7 @@ func following(s *snapshot.Snapshot, a ownership.Astray) *rollout.Proposal {
 		return nil
 	}
 	for i, cl := range s.Fleet.Clusters {
-		if cl.Shard.ID == a.Cluster && s.FixedTo(i).At != plan.NoReplica {
+		if cl.Shard.ID == a.Cluster && s.Fixed().To(i).At != plan.NoReplica {
 			return nil
 		}
 	}

@@ -210,7 +210,7 @@ func gathered(s *snapshot.Snapshot, unwell []int, works map[int]bool, held map[s
 	holds := map[string]bool{} // groups, by name
 	for _, g := range s.Groups {
 		for _, i := range secretsOf(s, g) {
-			at := s.FixedTo(i).At
+			at := s.Fixed().To(i).At
 			holds[g.Name] = holds[g.Name] || slices.Contains(unwell, at) && !works[at]
 		}
 	}

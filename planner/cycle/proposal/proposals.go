@@ -323,7 +323,7 @@ func HeldOnDown(g *ground.Ground, v health.Verdict) string {
 			return planned && slices.Contains(off, row.Replica)
 		})
 		for _, i := range u.Clusters {
-			if mend := g.Frees(i); waited && mend != "" && slices.Contains(off, g.Standing(i)) {
+			if mend := g.Fixed().Frees(i); waited && mend != "" && slices.Contains(off, g.Standing(i)) {
 				return fmt.Sprintf("%q cannot leave replica %d: %s", g.Fleet.Clusters[i].Shard.ID, g.Standing(i), mend)
 			}
 		}

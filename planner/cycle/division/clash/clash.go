@@ -75,7 +75,7 @@ func (b rulebook) worded(r rule) string {
 func (b rulebook) wordedPin(r rule) string {
 	c := b.Fleet.Clusters[r.cluster]
 	switch {
-	case b.FixedTo(r.cluster).Claim == placement.Pinned && b.FixedTo(r.cluster).At == r.number:
+	case b.Fixed().To(r.cluster).Claim == placement.Pinned && b.Fixed().To(r.cluster).At == r.number:
 		return fmt.Sprintf("%q is pinned to replica %d", c.Shard.ID, r.number)
 	case c.FixedAt != nil:
 		return fmt.Sprintf("%q has no Secret, and Argo CD puts it on replica %d", c.Shard.ID, r.number)
@@ -116,7 +116,7 @@ func Merged(g *ground.Ground, maxClusters int) error {
 		rules = append(rules, rule{what: what, group: k})
 	}
 	for _, u := range b.Units().All() {
-		if _, at := b.UnitFixedTo(u.Clusters); at < 0 {
+		if _, at := b.Fixed().Unit(u.Clusters); at < 0 {
 			continue
 		}
 		servers := b.byServer(u)
@@ -124,7 +124,7 @@ func Merged(g *ground.Ground, maxClusters int) error {
 			continue
 		}
 		for _, of := range servers {
-			if i, at := b.UnitFixedTo(of); at >= 0 {
+			if i, at := b.Fixed().Unit(of); at >= 0 {
 				rules = append(rules, rule{what: partition.Pin, cluster: i, number: at})
 			}
 		}
@@ -220,7 +220,7 @@ func Explained(g *ground.Ground, err error, p constraint.Question, units []disco
 			k := slices.IndexFunc(p.Items, func(it partition.Item) bool { return it.ID == one.Item })
 			involved[k] = true
 			r.cluster, r.number = units[k].Clusters[0], one.Replica
-			if i, at := b.UnitFixedTo(units[k].Clusters); at == one.Replica {
+			if i, at := b.Fixed().Unit(units[k].Clusters); at == one.Replica {
 				r.cluster = i
 			}
 		case partition.Apart:
