@@ -48,7 +48,7 @@ func (s *Store) ReadHistory(ctx context.Context) (History, []string, error) {
 	if err != nil || cm == nil {
 		return History{}, nil, err
 	}
-	own, foreign := s.own(cm.BinaryData)
+	own, foreign := s.voucher().own(cm.BinaryData)
 	content, problems := history.Decode(own)
 	h := History{Content: content, object: cm}
 	problems = append(foreign, problems...)
@@ -101,7 +101,7 @@ func (s *Store) Overtaken(ctx context.Context, h History) (overtaken, byOthers b
 func (s *Store) WriteHistory(ctx context.Context, h History, now time.Time) (History, error) {
 	data, dropped, err := h.Encode()
 	if err == nil {
-		err = s.vouchAll(data)
+		err = s.voucher().vouchAll(data)
 	}
 	if err != nil {
 		return h, err

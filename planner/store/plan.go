@@ -84,7 +84,7 @@ func (s *Store) annotations(p plan.Plan, text string, m configmap.Meta) map[stri
 		stage := string(p.Rollout.Stage)
 		set[plan.AnnotationStage] = &stage
 	}
-	if mac := s.vouch(text); mac != "" {
+	if mac := s.voucher().vouch(text); mac != "" {
 		set[plan.AnnotationMAC] = &mac
 	}
 	return set

@@ -38,7 +38,7 @@ func TestNothingIsBelievedBeforeTheKeyIsKnown(t *testing.T) {
 	if d := s.Judge(cm); d.Plan != nil {
 		t.Error("a plan without a MAC is believed")
 	}
-	cm.Annotations[plan.AnnotationMAC] = s.vouch(text)
+	cm.Annotations[plan.AnnotationMAC] = s.voucher().vouch(text)
 	if d := s.Judge(cm); d.Plan == nil || d.Plan.Revision != 1 {
 		t.Errorf("its own plan is not believed: %v", d.PlanErr)
 	}
@@ -51,12 +51,12 @@ func TestAForgedHistoryIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := map[string][]byte{"votes": []byte("ours"), "fleet.json.gz": []byte("too"), "plan.7.json.gz": []byte("plan")}
-	if err := s.vouchAll(data); err != nil {
+	if err := s.voucher().vouchAll(data); err != nil {
 		t.Fatal(err)
 	}
 	data["votes"] = []byte("forged")
 	data["plan.9.json.gz"] = data["plan.7.json.gz"] // our own plan under another name
-	kept, foreign := s.own(data)
+	kept, foreign := s.voucher().own(data)
 	if len(kept) != 2 || string(kept["fleet.json.gz"]) != "too" || string(kept["plan.7.json.gz"]) != "plan" {
 		t.Errorf("kept %q", kept)
 	}
@@ -66,12 +66,12 @@ func TestAForgedHistoryIsLeftOut(t *testing.T) {
 	}
 	for name, macs := range map[string]string{"none": "", "no JSON": "{", "too long": strings.Repeat(" ", maxMACs) + "{}"} {
 		data[keyMACs] = []byte(macs)
-		if kept, _ := s.own(data); len(kept) != 0 {
+		if kept, _ := s.voucher().own(data); len(kept) != 0 {
 			t.Errorf("%s: kept %q", name, kept)
 		}
 	}
 	reader := New(Options{})
-	if kept, foreign := reader.own(data); len(kept) != 4 || foreign != nil {
+	if kept, foreign := reader.voucher().own(data); len(kept) != 4 || foreign != nil {
 		t.Errorf("for people everything is shown; kept %d, left out %q", len(kept), foreign)
 	}
 }
