@@ -9,12 +9,6 @@ import (
 	"ballast/planner/observed"
 )
 
-// Nudger refreshes one Application of a cluster, by its server URL or its name, and answers which; "" = the cluster has
-// none.
-type Nudger interface {
-	Nudge(ctx context.Context, namespace, cluster, server, name string) (application string, err error)
-}
-
 // nudgesOf are the nudges of clusters whose Secret is written by the same steps: they wait for that.
 func nudgesOf(steps []diff.Step) map[string]int {
 	written, after := map[string]bool{}, map[string]int{}

@@ -231,3 +231,29 @@ func (p *pace) missed(s diff.Nudge) {
 	c := p.nudges[move]
 	p.nudges[move] = called{c.times - 1, c.last}
 }
+
+// resizeAgain is when an API server that has no pods/resize is asked again: a control plane is upgraded while planners
+// run.
+const resizeAgain = time.Hour
+
+// unsized is since when the API server is known to lack something of pods/resize; zero: it has it, or nobody knows.
+type unsized struct {
+	mu    sync.Mutex
+	since time.Time
+}
+
+func (u *unsized) learn(now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.since = now
+}
+
+// wait is how long no pod is tried.
+func (u *unsized) wait(now time.Time) time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.since.IsZero() || now.Before(u.since) {
+		return 0
+	}
+	return u.since.Add(resizeAgain).Sub(now)
+}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,32 +26,6 @@ import (
 // ErrNoResize says that the API server has no subresource pods/resize, which Kubernetes 1.33 was the first to have by
 // default.
 var ErrNoResize = errors.New("the API server has no pods/resize, which Kubernetes 1.33 and newer have")
-
-// resizeAgain is when an API server that has no pods/resize is asked again: a control plane is upgraded while planners
-// run.
-const resizeAgain = time.Hour
-
-// unsized is since when the API server is known to lack something of pods/resize; zero: it has it, or nobody knows.
-type unsized struct {
-	mu    sync.Mutex
-	since time.Time
-}
-
-func (u *unsized) learn(now time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.since = now
-}
-
-// wait is how long no pod is tried.
-func (u *unsized) wait(now time.Time) time.Duration {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.since.IsZero() || now.Before(u.since) {
-		return 0
-	}
-	return u.since.Add(resizeAgain).Sub(now)
-}
 
 func (a *Applier) podWrite(target plan.Target, s diff.PatchPod) write {
 	value := s

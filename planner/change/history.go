@@ -3,7 +3,6 @@ package change
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -139,6 +138,3 @@ func stableAt(current, desired int64, wishes []Wish, window time.Duration, now t
 	}
 	return at
 }
-
-// none is a threshold that nothing reaches.
-const none = math.MaxInt64

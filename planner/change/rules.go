@@ -20,16 +20,6 @@ const (
 	Moves Direction = "moves" // clusters from one to another, and no number changes
 )
 
-// Mode is when a direction may be taken at all.
-type Mode string
-
-// The modes. Empty is Auto.
-const (
-	Auto        Mode = "Auto"
-	Off         Mode = "Off"
-	Maintenance Mode = "MaintenanceWindow"
-)
-
 // BlockReason is why a change does not happen now. The set is closed.
 type BlockReason string
 
@@ -50,39 +40,6 @@ const (
 func BlockReasons() []BlockReason {
 	return []BlockReason{StabilizationWindow, OutsideMaintenance, UpdatePolicy, TooSmall, Weight, Paradoxical,
 		RateLimit, StaleInput, RolloutInProgress}
-}
-
-// MinChange is what a change must reach; of both the smaller counts. Nothing given blocks nothing.
-type MinChange struct {
-	Value   *int64 // replicas, or thousandths of a resource
-	Percent *int   // of what is in force
-}
-
-// Threshold is the least change from current.
-func (m MinChange) Threshold(current int64) int64 {
-	threshold := int64(none)
-	if m.Value != nil {
-		threshold = *m.Value
-	}
-	if m.Percent != nil {
-		percent := int64(*m.Percent)
-		threshold = min(threshold, current/100*percent+current%100*percent/100)
-	}
-	if threshold == none {
-		return 0
-	}
-	return threshold
-}
-
-// Policy is the rules of one direction.
-type Policy struct {
-	Mode          Mode
-	Windows       []maintenance.Window // with Maintenance; none never opens
-	Cooldown      time.Duration        // since the last change of the same thing, in either direction
-	Stabilization time.Duration        // HPA's window: the least growth and the least shrinking that was wanted in it counts
-	MinChange     MinChange
-	Rate          []Pace
-	Select        Select
 }
 
 // Rules are those of all directions. The budget of moves is a matter of its own: see Look.

@@ -27,8 +27,3 @@ func growing(p plan.Plan, seen observed.State, o Options) map[int]string {
 	}
 	return small
 }
-
-// waits reports whether a cluster can wait where it is: the rollout moves it off a replica that works.
-func waits(p plan.Plan, seen observed.State, s observed.Secret, reason plan.Reason) bool {
-	return whyStamp(p, s, reason) == Moved && s.Valid && seen.Asleep(s.Shard) == ""
-}

@@ -156,3 +156,10 @@ func (h Held) Message() string {
 	}
 	return string(h.Reason)
 }
+
+// Result is what differs from the plan: what to write, the workload first, then the pods by replica and the Secrets by
+// name, and what is left alone, with the reason. A replica is to be large enough before it gets clusters.
+type Result struct {
+	Steps []Step `json:"steps,omitempty"`
+	Held  []Held `json:"held,omitempty"`
+}

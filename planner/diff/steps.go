@@ -14,28 +14,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// Result is what differs from the plan: what to write, the workload first, then the pods by replica and the Secrets by
-// name, and what is left alone, with the reason. A replica is to be large enough before it gets clusters.
-type Result struct {
-	Steps []Step `json:"steps,omitempty"`
-	Held  []Held `json:"held,omitempty"`
-}
-
-// Options say what Between may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner
-// be woken; NoResize says that the API server cannot change the size of a running pod, KeepsLimits that it lowers no
-// memory limit of one, Refused has its words for each pod whose size it refuses, and Roomless names those of them whose
-// node has less to give; Now tells a stop that has lasted too long from one that goes on.
-type Options struct {
-	BreakGlass bool
-	Nudge      bool
-	NoResize   bool
-	Now        time.Time
-
-	KeepsLimits bool
-	Refused     map[string]string
-	Roomless    map[string]bool
-}
-
 // Between lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
 // only observes, or a person broke the glass and every replica that ballast stopped is back.
 func Between(v *plan.View, seen observed.State, o Options) Result {
@@ -136,6 +114,11 @@ func whyStamp(p plan.Plan, s observed.Secret, reason plan.Reason) Why {
 		return Moved
 	}
 	return Drifted
+}
+
+// waits reports whether a cluster can wait where it is: the rollout moves it off a replica that works.
+func waits(p plan.Plan, seen observed.State, s observed.Secret, reason plan.Reason) bool {
+	return whyStamp(p, s, reason) == Moved && s.Valid && seen.Asleep(s.Shard) == ""
 }
 
 func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {

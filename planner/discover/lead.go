@@ -2,33 +2,11 @@ package discover
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 )
-
-// Leader is the Secret that leads the others of its server. While it is gone, nobody else leads for an hour: it may be
-// made anew, and who made another one beside it must not gain by that.
-type Leader struct {
-	Name  string    `json:"name"`
-	Gone  time.Time `json:"gone,omitzero"`
-	Known bool      `json:"known,omitempty"` // it was there for an hour, and is ballast's to write
-	Made  time.Time `json:"made,omitzero"`   // when its Secret was
-}
-
-// String names it in a sentence.
-func (l Leader) String() string {
-	if l.Gone.IsZero() {
-		return fmt.Sprintf("Secret %q", l.Name)
-	}
-	return fmt.Sprintf("Secret %q, which is gone since %s,", l.Name, l.Gone.UTC().Format(time.RFC3339))
-}
-
-// leadsFor is how long a leader that is gone keeps its place, as long as its row.
-const leadsFor = time.Hour
 
 // lead has one Secret of each server lead the others: the one that did, else the oldest of those that had the server
 // before, for the age of a Secret is not that of its server. Who may create a Secret beside another's must neither move
@@ -65,9 +43,6 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 	}
 	return k.bounded(leaders), problems
 }
-
-// mostLeaders bounds the memory of them: the history has 900 KiB for everything, and a name may have 253 letters.
-const mostLeaders = 1000
 
 // bounded leaves out first what was not there for an hour, then what was made last: who makes Secrets of a thousand
 // servers must have nobody's leader forgotten by it, and makes none that is older than those. Of which nobody knows
@@ -131,16 +106,6 @@ func (k Known) led(fleet Fleet, o Options, now time.Time) map[string]Leader {
 	return led
 }
 
-func (f Fleet) find(secret string) (int, bool) {
-	return slices.BinarySearchFunc(f.Clusters, secret, func(c Cluster, name string) int { return cmp.Compare(c.Shard.ID, name) })
-}
-
-// leaderKey is a server in the history, which must hold no credentials of a URL.
-func leaderKey(server string) string {
-	sum := sha256.Sum256([]byte(server))
-	return hex.EncodeToString(sum[:16])
-}
-
 // leaderOf is who leads a unit; its index is -1 while the one that led is gone.
 func (f Fleet) leaderOf(u Unit, before Leader, o Options, now time.Time) (Leader, int) {
 	for _, i := range u.Clusters {
@@ -168,18 +133,6 @@ func (f Fleet) earlier(o Options) func(a, b int) int {
 }
 
 func (o Options) had(c Cluster) bool { return o.Had != nil && o.Had(c.Shard.ID, c.Shard.Server) }
-
-// waits reports whether a leader keeps its place; a clock that went back counts as no time.
-func (l Leader) waits(now time.Time) bool {
-	return l.Gone.IsZero() || now.Before(l.Gone) || now.Sub(l.Gone) < leadsFor
-}
-
-func (l Leader) goneAt(now time.Time) Leader {
-	if l.Gone.IsZero() || now.Before(l.Gone) {
-		l.Gone = now
-	}
-	return l
-}
 
 // follow takes from the others what only a leader has. Where the leader opted out, and so has no pin, the first of the
 // others that ballast writes keeps its own.

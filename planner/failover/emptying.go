@@ -10,13 +10,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// unit is what leaves of a group, and where to.
-type unit struct {
-	placement.Unit
-	placement.Placed
-	group *group
-}
-
 // room is how many servers may go of those that are limited, and how many of them ask for the whole budget.
 type room struct{ all, whole int }
 

@@ -25,29 +25,6 @@ const (
 // lossesFor is how long a loss counts with those that follow it.
 const lossesFor = 24 * time.Hour
 
-// Standing is what else is known of a cluster, for judging whether a missing value is a fault of the measurement.
-type Standing struct {
-	Uncounted bool // neither measured nor lost: its Secret is not known for an hour, or not ballast's, or it has no Applications
-	New       bool // its Secret is not known for an hour, or not ballast's
-	Moved     bool // its Secret has another server than before: what was measured was another cluster
-	Gone      bool // its replica's pod answered, and no pod is both responsible for it and connected to it: its series may end
-	Ended     bool // its replica's pod answered, and no pod that did is both, while others keep silent: its series may end, too
-	Idle      bool // it has no Applications, by their number and by all pods: its series ended
-	Unserved  bool // nobody works on it, or somebody else since just now: what is measured is less than it makes
-	Unshown   bool // all its Applications give its name, which Argo CD 3.0.0 to 3.0.5 shows with no destination
-	Replica   int  // that it is on; negative: none is known
-}
-
-// Standings are those of a fleet's clusters; nil: nothing else is known of them.
-type Standings []Standing
-
-func (s Standings) of(i int) Standing {
-	if i >= len(s) {
-		return Standing{}
-	}
-	return s[i]
-}
-
 // fallen is what to remember once so many have a value; a clock that went back counts as no time.
 func fallen(l Low, to int, now time.Time) Low {
 	switch {
@@ -157,11 +134,6 @@ func (j *joiner) seenByOthers(id string) map[int]bool {
 	return seen
 }
 
-// old reports whether a sample is older than is believed.
-func (j *joiner) old(at time.Time) bool {
-	return j.options.MaxAge > 0 && !at.IsZero() && j.now.Sub(at) > j.options.MaxAge
-}
-
 // seen are the replicas of which Prometheus has anything.
 func (j *metricJoin) seen(c Column) map[int]bool {
 	seen := map[int]bool{}
@@ -172,24 +144,6 @@ func (j *metricJoin) seen(c Column) map[int]bool {
 		}
 	}
 	return seen
-}
-
-// measured reports whether a cluster that carries load had a value last time.
-func (j *metricJoin) measured(i int) bool {
-	row, was := j.lastRow(i)
-	return was && j.last.Measured[row] && j.carries(i)
-}
-
-// lastRow is a cluster's row among the last values; false: there is none.
-func (j *metricJoin) lastRow(i int) (row int, was bool) {
-	row = j.rows[i]
-	return row, j.last != nil && row >= 0
-}
-
-// unshown reports whether a metric cannot say anything of a cluster, whatever Prometheus has: it is neither measured
-// nor lost.
-func (j *joiner) unshown(c *Column, i int) bool {
-	return c.byDestination && j.options.Standings.of(i).Unshown
 }
 
 // low reports whether too few clusters have a value. Where none at all has one that had it, nothing is believed,

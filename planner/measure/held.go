@@ -52,11 +52,6 @@ func (j *metricJoin) heldFor(c Column) []int64 {
 	return held
 }
 
-// measurable reports whether a cluster without a value would have one if there were any.
-func (s Standing) measurable(seen map[int]bool) bool {
-	return s.Gone || s.Ended || s.Idle || seen[s.Replica]
-}
-
 // step is the time between the newest values of two answers, in seconds.
 func (j *metricJoin) step(c Column) int64 {
 	newest := int64(0)

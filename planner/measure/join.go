@@ -14,14 +14,6 @@ import (
 	"ballast/planner/poll"
 )
 
-// Options are the bounds within which an answer is believed.
-type Options struct {
-	MinCoverage float64       // share of the clusters measured last time that must be measured now, 0 to 1
-	MaxDrop     float64       // share by which the total of the clusters measured both times may fall at once, 0 to 1
-	MaxAge      time.Duration // a sample older than that is no measurement; 0 is any age
-	Standings   Standings     // of the fleet's clusters
-}
-
 // Join gives every cluster a value for each metric: this answer's, else its last good one, else the metric's noData. A
 // metric whose answer cannot be believed keeps its last good values, and the table is frozen; a cluster without a value
 // never freezes the rest. Clusters with one server URL are one to Argo CD: the first that is reconciled carries the
@@ -72,67 +64,6 @@ func checkIDs(metrics []poll.Metric) error {
 		}
 	}
 	return nil
-}
-
-func answerTo(m poll.Metric, fetched []poll.Fetched) poll.Fetched {
-	for _, f := range fetched {
-		if f.Metric == m.ID {
-			return f
-		}
-	}
-	return poll.Fetched{Metric: m.ID, Err: "it was not asked for"}
-}
-
-// joiner is what all columns of one table share.
-type joiner struct {
-	fleet    discover.Fleet
-	carriers []int
-	indexes  map[poll.MatchTo]match.Index
-	rows     []int    // by cluster: its row in the last good columns, or -1
-	names    []string // by row: the key of the name that was the cluster's
-	options  Options
-	now      time.Time
-	metrics  []poll.Metric
-	fetched  []poll.Fetched
-	room     gathered // for one metric after the other
-}
-
-// metricJoin makes the column of one metric, by what the table's columns share and its last good values.
-type metricJoin struct {
-	*joiner
-	metric poll.Metric
-	last   *LastColumn // nil: there are none
-}
-
-// carries reports whether a cluster carries load at all.
-func (j *joiner) carries(i int) bool { return j.carriers[i] == i && !j.fleet.Clusters[i].Skip }
-
-// expected is how many clusters a metric may have a value of.
-func (j *joiner) expected(c Column) int {
-	n := 0
-	for i := range j.fleet.Clusters {
-		if j.carries(i) && !j.unshown(&c, i) {
-			n++
-		}
-	}
-	return n
-}
-
-func (j *joiner) index(m poll.Metric) match.Index {
-	to := m.Match.To
-	if m.PerCluster() {
-		to = poll.ToID
-	}
-	return j.indexBy(to)
-}
-
-func (j *joiner) indexBy(to poll.MatchTo) match.Index {
-	x, found := j.indexes[to]
-	if !found {
-		x = j.newIndex(to)
-		j.indexes[to] = x
-	}
-	return x
 }
 
 func (j *metricJoin) join(answer poll.Fetched) (Column, []MetricProblem) {
@@ -275,11 +206,6 @@ func (j *metricJoin) refuse() Column {
 		j.fallBack(&column, i)
 	}
 	return column
-}
-
-func newColumn(m poll.Metric, n int) Column {
-	return Column{ID: m.ID, Query: m.Text(), byDestination: m.ByDestination(), Values: make([]float64, n),
-		Flags: make([]Flag, n), SampledAt: make([]int64, n)}
 }
 
 // judge compares a column with the last one: an empty kind believes it. It says too what to remember of a low coverage.

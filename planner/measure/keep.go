@@ -8,13 +8,6 @@ import (
 	"ballast/planner/poll"
 )
 
-// What is kept of a table: see package lastgood.
-type (
-	LastGood   = lastgood.Values // of all metrics
-	LastColumn = lastgood.Column // of one
-	Low        = lastgood.Low    // what is remembered of a coverage that was refused
-)
-
 // NewLastGood is what to keep of a table, given what was kept before. Clusters that are gone are forgotten; a refused
 // column stays as it was. Values are rounded before they are stored, so that the leader that measured them and the one
 // that reads them hold the same.
@@ -48,14 +41,6 @@ func NewLastGood(t Table, last LastGood) LastGood {
 		next.Columns[c] = kept
 	}
 	return next
-}
-
-// scraped is when a value was scraped; where that is unknown it is when it was asked for.
-func scraped(sampledAt int64, asked time.Time) int64 {
-	if sampledAt != 0 {
-		return sampledAt / 1000
-	}
-	return asked.Unix()
 }
 
 // TableOf is what is kept of those metrics: each cluster's last good value, else the metric's noData. It is frozen.

@@ -8,6 +8,23 @@ import (
 	"ballast/planner/poll"
 )
 
+func (j *joiner) index(m poll.Metric) match.Index {
+	to := m.Match.To
+	if m.PerCluster() {
+		to = poll.ToID
+	}
+	return j.indexBy(to)
+}
+
+func (j *joiner) indexBy(to poll.MatchTo) match.Index {
+	x, found := j.indexes[to]
+	if !found {
+		x = j.newIndex(to)
+		j.indexes[to] = x
+	}
+	return x
+}
+
 // newIndex indexes the fleet by what a label names.
 func (j *joiner) newIndex(to poll.MatchTo) match.Index {
 	switch to {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"ballast/planner/measure/lastgood"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
 
 // Flag says where a value comes from.
@@ -94,6 +96,19 @@ type Column struct {
 	byDestination            bool // Argo CD 3.0.0 to 3.0.5 leaves clusters out of it
 }
 
+func newColumn(m poll.Metric, n int) Column {
+	return Column{ID: m.ID, Query: m.Text(), byDestination: m.ByDestination(), Values: make([]float64, n),
+		Flags: make([]Flag, n), SampledAt: make([]int64, n)}
+}
+
+// scraped is when a value was scraped; where that is unknown it is when it was asked for.
+func scraped(sampledAt int64, asked time.Time) int64 {
+	if sampledAt != 0 {
+		return sampledAt / 1000
+	}
+	return asked.Unix()
+}
+
 // Table is what is known of every cluster, a column a metric, both in the order they were given. While it is Frozen the
 // plan in force stays.
 type Table struct {
@@ -103,6 +118,13 @@ type Table struct {
 	Problems []MetricProblem `json:"problems,omitempty"`
 	Frozen   bool            `json:"frozen,omitempty"`
 }
+
+// What is kept of a table: see package lastgood.
+type (
+	LastGood   = lastgood.Values // of all metrics
+	LastColumn = lastgood.Column // of one
+	Low        = lastgood.Low    // what is remembered of a coverage that was refused
+)
 
 // MetricValues are the table's values for people, metric by metric.
 func MetricValues(t Table) []plan.MetricValue {

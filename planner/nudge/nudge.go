@@ -10,14 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
@@ -38,39 +35,6 @@ const (
 
 	fieldOwner = "ballast-planner"
 )
-
-// Options make a Nudger. Client writes; Reader reads past any cache. Report, which may be nil, is told once of each
-// Problem, and again of one that was gone and came back. Own, which may be nil, is the application-controller's own
-// setting of the namespaces, by its command line or env; without one Argo CD's ConfigMap has it.
-type Options struct {
-	Client client.Client
-	Reader client.Reader
-	Clock  clock.PassiveClock
-	Report func(ListingProblem)
-	Own    func(context.Context) (setting string, set bool, err error)
-
-	// MostKept is how many bytes the Applications of a listing may take; 0 stands for mostKept.
-	MostKept int
-}
-
-// Nudger finds Applications by the cluster they deploy to, and has Argo CD refresh them. It is for concurrent use.
-type Nudger struct {
-	Options
-	last     atomic.Pointer[listing]
-	reported []ListingProblem // of the last listing
-	waits    time.Duration    // for a listing, where an older one names where to look; 0 stands for waitsFor
-
-	mu      sync.Mutex
-	running *run // the one listing that goes on
-}
-
-// New makes a Nudger that has listed nothing yet.
-func New(o Options) *Nudger {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	return &Nudger{Options: o}
-}
 
 // Nudge asks for a refresh of one Application of the cluster: of its server or, where it is not empty, its name in Argo
 // CD. namespace is Argo CD's; cluster is the Secret's name, for errors. The answer is the Application as
@@ -211,30 +175,4 @@ func (n *Nudger) annotate(ctx context.Context, a Application, value *string) err
 			answer.Unquoted(err)))
 	}
 	return nil
-}
-
-// ForbiddenError says what RBAC does not let the planner do with Applications. Component nudge grants it in Argo CD's
-// namespace, component nudge-any-namespace in all.
-type ForbiddenError struct {
-	Verb      string
-	Namespace string // empty: all
-	Err       error
-}
-
-// Error is the API server's answer in words.
-func (e *ForbiddenError) Error() string { return e.Err.Error() }
-
-// Unwrap is the API server's answer.
-func (e *ForbiddenError) Unwrap() error { return e.Err }
-
-func refused(verb, namespace string, err error) error {
-	if apierrors.IsForbidden(err) {
-		return &ForbiddenError{Verb: verb, Namespace: namespace, Err: err}
-	}
-	return err
-}
-
-func isForbidden(err error) bool {
-	var f *ForbiddenError
-	return errors.As(err, &f)
 }

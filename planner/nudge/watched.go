@@ -8,6 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+const (
+	configMapParams = "argocd-cmd-params-cm"
+	keyNamespaces   = "application.namespaces"
+)
+
 // Watched is the namespaces in which Argo CD looks at Applications: its own, and those that application.namespaces
 // allows. It is for one listing, and for one goroutine.
 type Watched struct {

@@ -39,38 +39,6 @@ type InCluster struct {
 	Algorithm string `json:"algorithm,omitempty"`
 }
 
-// Pod is an application-controller's. Started is the start of the running container, RestartedAt the same if it
-// restarted; OOMKilled speaks of the end before that, and KilledAt is when that was. Memory and MemoryLimit are bytes,
-// 0 where they are not known. Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a
-// StatefulSet's pod always does. Answered says that it told which clusters it owns. Size is nil of a pod that is being
-// deleted, and of one in which the controller's container is not found.
-type Pod struct {
-	Replica     int       `json:"replica"`
-	Name        string    `json:"name"`
-	UID         string    `json:"uid,omitempty"`
-	Ready       bool      `json:"ready,omitempty"`
-	Restarts    int       `json:"restarts,omitempty"`
-	Started     time.Time `json:"started,omitzero"`
-	RestartedAt time.Time `json:"restartedAt,omitzero"`
-	OOMKilled   bool      `json:"oomKilled,omitempty"`
-	KilledAt    time.Time `json:"killedAt,omitzero"`
-	Memory      int64     `json:"memory,omitempty"`
-	MemoryLimit int64     `json:"memoryLimit,omitempty"`
-	Claimed     bool      `json:"claimed,omitempty"`
-	Answered    bool      `json:"answered,omitempty"`
-	Size        *Size     `json:"size,omitempty"`
-}
-
-// aheadOf is how far a node's clock may be before ours.
-const aheadOf = 5 * time.Minute
-
-// KilledLately reports whether the kill is of the last day: what is longer ago says nothing of today, and what is ahead
-// of every clock is no kill.
-func (p Pod) KilledLately(now time.Time) bool {
-	ago := now.Sub(p.KilledAt)
-	return ago < 24*time.Hour && ago > -aheadOf
-}
-
 // Owned is who reconciles a cluster. Owners are the replicas whose own metrics carry it now, Live those of them that
 // have it connected (its cache has an age and its connection status is 1), both ascending. Idle says that no
 // Application has this destination: then nobody ever reports it, and nothing is lost.

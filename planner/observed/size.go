@@ -30,15 +30,3 @@ const (
 	ResizeInProgress Resize = "InProgress" // the node is at it
 	ResizeFailed     Resize = "Failed"     // the node is at it, and something went wrong
 )
-
-// MemoryAsked is the memory limit that the pod asks for, whatever its node has given it; 0: none, or nobody knows.
-func (p Pod) MemoryAsked() int64 {
-	if p.Size == nil {
-		return p.MemoryLimit
-	}
-	limit, err := plan.ReadQuantity(p.Size.Asks.Controller.Limits["memory"])
-	if err != nil {
-		return p.MemoryLimit
-	}
-	return max(limit.Value(), 0)
-}

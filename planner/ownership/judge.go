@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -33,26 +32,6 @@ const (
 	// the Applications: longer than the longest orphan that was reported (argo-cd#29476: 57 h), and not for ever.
 	forgotten = 72 * time.Hour
 )
-
-// Memory is what must be remembered from one verdict to the next, by the next leader too. The zero value is a memory of
-// nothing.
-type Memory struct {
-	Last     map[string]int       `json:"last,omitempty"`     // the replica that had the cluster when one last had
-	Lost     map[string]time.Time `json:"lost,omitempty"`     // since when nobody has it
-	Doubled  map[string]time.Time `json:"doubled,omitempty"`  // since when several have it
-	Astray   map[string]time.Time `json:"astray,omitempty"`   // since when others have it than plan and Secret say
-	Followed time.Time            `json:"followed,omitzero"`  // when the plan followed an owner that was astray
-	Newest   time.Time            `json:"newest,omitzero"`    // the newest sample that was looked at: no fault began before it
-	Begun    time.Time            `json:"begun,omitzero"`     // the first sample that was looked at
-	Settings []Setting            `json:"settings,omitempty"` // that the pods may have, in the order of their times
-}
-
-// Idle reports whether a cluster is known to have no Application, as Observation.Idle, and nobody is remembered to have
-// had it since.
-func (m Memory) Idle(s Observation, name string) bool {
-	_, had := m.Last[name]
-	return !had && s.Idle(name)
-}
 
 // Verdict is what an observation means. Orphans and Doubled are beyond their grace, by cluster.
 type Verdict struct {
@@ -217,60 +196,4 @@ func (j *judge) doubled(name string, c ClusterObservation, now time.Time) {
 	}
 	slices.Sort(d.Pods)
 	j.verdict.Doubled = append(j.verdict.Doubled, d)
-}
-
-func everyPod(pods []PodObservation) []int {
-	all := make([]int, len(pods))
-	for i := range pods {
-		all[i] = i
-	}
-	return all
-}
-
-// span is the oldest and the newest sample of those pods that answered, not later than now.
-func span(pods []PodObservation, of []int, now time.Time) (oldest, newest time.Time) {
-	for _, i := range of {
-		if !pods[i].Answered {
-			continue
-		}
-		at := pods[i].SampledAt
-		if at.After(now) {
-			at = now
-		}
-		if oldest.IsZero() || at.Before(oldest) {
-			oldest = at
-		}
-		newest = later(newest, at)
-	}
-	return oldest, newest
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-func (m Memory) clone() Memory {
-	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled),
-		Astray: maps.Clone(m.Astray), Followed: m.Followed, Newest: m.Newest, Begun: m.Begun, Settings: m.Settings}
-	if c.Last == nil {
-		c.Last = map[string]int{}
-	}
-	if c.Lost == nil {
-		c.Lost = map[string]time.Time{}
-	}
-	if c.Doubled == nil {
-		c.Doubled = map[string]time.Time{}
-	}
-	return c
-}
-
-// forget drops the clusters that are not there any more.
-func (m Memory) forget(clusters map[string]ClusterObservation) {
-	gone := func(name string) bool { _, found := clusters[name]; return !found }
-	maps.DeleteFunc(m.Last, func(name string, _ int) bool { return gone(name) })
-	maps.DeleteFunc(m.Lost, func(name string, _ time.Time) bool { return gone(name) })
-	maps.DeleteFunc(m.Doubled, func(name string, _ time.Time) bool { return gone(name) })
 }

@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// Setting is the namespaces whose Applications Argo CD was told to work on, since when that was seen, and when
-// Applications were listed by it last.
-type Setting struct {
-	Of    string    `json:"of"`
-	Since time.Time `json:"since"`
-	Seen  time.Time `json:"seen,omitzero"`
-}
-
 const (
 	// around is by how much the time at which a setting was first seen and the time from which a container has it may
 	// differ: a cycle, and the minute for which a kubelet may keep a ConfigMap.

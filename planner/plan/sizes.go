@@ -13,24 +13,10 @@ import (
 	"ballast/planner/printable"
 )
 
-// Sizes are what the controller's container of each replica is held at in its pods, without the pod template
-// (size.apply: inPlace); a nil *Sizes is not ballast's. The document has them by replica, each with its whole size, and
-// as `default` that of a replica without one. Only the resources that a size names are held.
-type Sizes struct {
-	Default  Resources         // of a replica without one of its own, and of every pod of a Deployment
-	Replicas map[int]Resources // by ordinal; StatefulSet only
-}
-
-// SizeOf is what that replica's container is held at in its pods; false: nothing is. Its maps are the plan's own.
-func (p Plan) SizeOf(replica int) (Resources, bool) {
-	if p.Sizes == nil {
-		return Resources{}, false
-	}
-	size, own := p.Sizes.Replicas[replica]
-	if !own || p.Target.Kind == Deployment {
-		size = p.Sizes.Default
-	}
-	return size, !size.Empty()
+// Resources are the requests and limits a container is held at; a nil *Resources is not ballast's.
+type Resources struct {
+	Requests map[string]string `json:"requests,omitempty"`
+	Limits   map[string]string `json:"limits,omitempty"`
 }
 
 // Same reports whether two sizes hold the same.
@@ -43,25 +29,6 @@ func (r Resources) Empty() bool { return len(r.Requests) == 0 && len(r.Limits) =
 
 func (r Resources) clone() Resources {
 	return Resources{Requests: maps.Clone(r.Requests), Limits: maps.Clone(r.Limits)}
-}
-
-func (s *Sizes) clone() *Sizes {
-	if s == nil {
-		return nil
-	}
-	c := &Sizes{Default: s.Default.clone(), Replicas: maps.Clone(s.Replicas)}
-	for ordinal, size := range c.Replicas {
-		c.Replicas[ordinal] = size.clone()
-	}
-	return c
-}
-
-// Same reports whether two plans' sizes hold the same.
-func (s *Sizes) Same(o *Sizes) bool {
-	if s == nil || o == nil {
-		return s == o
-	}
-	return s.Default.Same(o.Default) && maps.EqualFunc(s.Replicas, o.Replicas, Resources.Same)
 }
 
 // With is a container's resources with those of a size in their places. Others stay.
@@ -95,6 +62,33 @@ func (r Resources) Fitting(size Resources) (fits Resources, above []string) {
 		above = append(above, name)
 	}
 	return fits, above
+}
+
+// Sizes are what the controller's container of each replica is held at in its pods, without the pod template
+// (size.apply: inPlace); a nil *Sizes is not ballast's. The document has them by replica, each with its whole size, and
+// as `default` that of a replica without one. Only the resources that a size names are held.
+type Sizes struct {
+	Default  Resources         // of a replica without one of its own, and of every pod of a Deployment
+	Replicas map[int]Resources // by ordinal; StatefulSet only
+}
+
+func (s *Sizes) clone() *Sizes {
+	if s == nil {
+		return nil
+	}
+	c := &Sizes{Default: s.Default.clone(), Replicas: maps.Clone(s.Replicas)}
+	for ordinal, size := range c.Replicas {
+		c.Replicas[ordinal] = size.clone()
+	}
+	return c
+}
+
+// Same reports whether two plans' sizes hold the same.
+func (s *Sizes) Same(o *Sizes) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return s.Default.Same(o.Default) && maps.EqualFunc(s.Replicas, o.Replicas, Resources.Same)
 }
 
 // DefaultSize is the key of the size of replicas without one of their own.
@@ -136,36 +130,6 @@ func sizesOf(w map[string]Resources) (*Sizes, error) {
 		s.Replicas[ordinal] = w[key]
 	}
 	return s, nil
-}
-
-// validateSizes refuses what no container can be held at in place. Anybody who may write the ConfigMap can forge a plan
-// with its digest, so that every number has a bound.
-func (p Plan) validateSizes(bad func(format string, args ...any)) {
-	s := p.Sizes
-	switch {
-	case s == nil:
-		return
-	case p.Resources != nil:
-		bad("sizes: the plan has resources, too: a container is held in its pods or in the template")
-	case s.Default.Empty() && len(s.Replicas) == 0:
-		bad("sizes: they hold nothing")
-	case p.Target.Kind == Deployment && len(s.Replicas) > 0:
-		bad("sizes: the pods of a Deployment have no ordinal: only %q holds", DefaultSize)
-	case len(s.Replicas) > maxListed:
-		bad("sizes: there are %d, and at most %d are read", len(s.Replicas), maxListed)
-		return
-	}
-	s.Default.validateSize("sizes["+DefaultSize+"]", bad)
-	for _, ordinal := range slices.Sorted(maps.Keys(s.Replicas)) {
-		of, size := fmt.Sprintf("sizes[%d]", ordinal), s.Replicas[ordinal]
-		if ordinal < 0 || ordinal >= p.MaxReplicas {
-			bad("%s: the replica is not between 0 and %d", of, p.MaxReplicas-1)
-		}
-		if size.Empty() {
-			bad("%s: it holds nothing", of)
-		}
-		size.validateSize(of, bad)
-	}
 }
 
 // validateSize bounds a container's size: what Kubernetes can change in a running pod, and no request above its limit.

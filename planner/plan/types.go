@@ -86,12 +86,6 @@ func (t Target) SameWorkload(other Target) bool {
 	return t.Kind == other.Kind && t.Namespace == other.Namespace && t.Name == other.Name
 }
 
-// Resources are the requests and limits a container is held at; a nil *Resources is not ballast's.
-type Resources struct {
-	Requests map[string]string `json:"requests,omitempty"`
-	Limits   map[string]string `json:"limits,omitempty"`
-}
-
 // Row says which replica owns a cluster. Load is the load at that decision, empty while nothing is known of it; Server
 // a short hash of the server URL, by which a re-created or renamed Secret finds its replica again.
 type Row struct {
@@ -193,6 +187,18 @@ type Plan struct {
 	Groups     map[string]ClusterGroup
 	Clusters   map[string]Row
 	Rollout    *Rollout
+}
+
+// SizeOf is what that replica's container is held at in its pods; false: nothing is. Its maps are the plan's own.
+func (p Plan) SizeOf(replica int) (Resources, bool) {
+	if p.Sizes == nil {
+		return Resources{}, false
+	}
+	size, own := p.Sizes.Replicas[replica]
+	if !own || p.Target.Kind == Deployment {
+		size = p.Sizes.Default
+	}
+	return size, !size.Empty()
 }
 
 // FormatValue prints a metric's value as a decimal string, without an exponent.

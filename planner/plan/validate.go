@@ -70,6 +70,36 @@ func (p Plan) Validate() error {
 	return errors.Join(errs...)
 }
 
+// validateSizes refuses what no container can be held at in place. Anybody who may write the ConfigMap can forge a plan
+// with its digest, so that every number has a bound.
+func (p Plan) validateSizes(bad func(format string, args ...any)) {
+	s := p.Sizes
+	switch {
+	case s == nil:
+		return
+	case p.Resources != nil:
+		bad("sizes: the plan has resources, too: a container is held in its pods or in the template")
+	case s.Default.Empty() && len(s.Replicas) == 0:
+		bad("sizes: they hold nothing")
+	case p.Target.Kind == Deployment && len(s.Replicas) > 0:
+		bad("sizes: the pods of a Deployment have no ordinal: only %q holds", DefaultSize)
+	case len(s.Replicas) > maxListed:
+		bad("sizes: there are %d, and at most %d are read", len(s.Replicas), maxListed)
+		return
+	}
+	s.Default.validateSize("sizes["+DefaultSize+"]", bad)
+	for _, ordinal := range slices.Sorted(maps.Keys(s.Replicas)) {
+		of, size := fmt.Sprintf("sizes[%d]", ordinal), s.Replicas[ordinal]
+		if ordinal < 0 || ordinal >= p.MaxReplicas {
+			bad("%s: the replica is not between 0 and %d", of, p.MaxReplicas-1)
+		}
+		if size.Empty() {
+			bad("%s: it holds nothing", of)
+		}
+		size.validateSize(of, bad)
+	}
+}
+
 // validateGroups bounds what decides where a new cluster goes.
 func (p Plan) validateGroups(bad func(format string, args ...any)) {
 	replicas := func(of string, list []int) {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
-	"strconv"
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -134,6 +133,3 @@ func legacyOwner(id string, replicas int) int {
 	_, _ = h.Write([]byte(id))
 	return int(h.Sum32() % uint32(replicas))
 }
-
-// ringPoint returns the name under which a shard's i-th point on the ring is hashed.
-func ringPoint(shard, i int) string { return strconv.Itoa(shard) + strconv.Itoa(i) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"strconv"
 
 	"golang.org/x/crypto/blake2b"
 )
@@ -43,6 +44,9 @@ func newRing(replicas int) *ring {
 	r.points = kept
 	return r
 }
+
+// ringPoint returns the name under which a shard's i-th point on the ring is hashed.
+func ringPoint(shard, i int) string { return strconv.Itoa(shard) + strconv.Itoa(i) }
 
 // place gives a cluster with that many Applications its shard. A shard below the bound always exists: the bound is
 // above the mean.

@@ -1,17 +1,8 @@
 package status
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"ballast/planner/cycle"
-	"ballast/planner/cycle/input"
-	"ballast/planner/cycle/problem"
-	"ballast/planner/plan"
-	"ballast/planner/printable"
 )
 
 // maxMessage is the longest message, in characters.
@@ -75,105 +66,6 @@ const (
 	NotSaid     ConditionReason = "NotSaid"     // Degraded: the pods do not say which clusters they have
 	AsPlanned   ConditionReason = "AsPlanned"   // Degraded: each cluster has its one replica, and each replica is well
 )
-
-func conditionsOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) []Condition {
-	return []Condition{planningOf(in, out, s, inForce), enforcedOf(in, inForce), progressingOf(s, inForce),
-		degradedOf(in, out, s)}
-}
-
-func planningOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) Condition {
-	c := Condition{Type: Planning, Status: False}
-	kept := slices.IndexFunc(out.Problems, func(p problem.Problem) bool { return p.Keeps })
-	switch {
-	case kept >= 0:
-		c.Reason, c.Message = ConditionReason(out.Problems[kept].Kind), out.Problems[kept].Message
-	case in.Tripped != "" || out.Memory.Changes.Trip != nil:
-		c.Reason, c.Message = Tripped, "ballast stopped itself after a wave that did harm, or a rollout that failed three times in a day; look into it, then: ballast resume"
-	case in.Paused:
-		c.Reason, c.Message = Paused, "a person froze it; ballast resume ends that"
-	case !s.HeldUntil.IsZero():
-		c.Reason, c.Message = HeldOff, fmt.Sprintf("a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before %s", s.HeldUntil.UTC().Format(time.RFC3339))
-	case inForce != nil && !inForce.Mode.Enforced():
-		c.Status, c.Reason, c.Message = True, Observing,
-			fmt.Sprintf("the mode is %s: what is decided is shown and not done", inForce.Mode)
-	default:
-		c.Status, c.Reason = True, Measured
-	}
-	return c
-}
-
-func enforcedOf(in input.Inputs, inForce *plan.Plan) Condition {
-	c := Condition{Type: Enforced, Status: False}
-	switch {
-	case inForce == nil:
-		c.Reason, c.Message = NoPlan, "there is no plan yet"
-	case !inForce.Mode.Enforced():
-		c.Reason, c.Message = Observing, fmt.Sprintf("the mode is %s, which enforces nothing", inForce.Mode)
-	case in.BreakGlass:
-		c.Reason, c.Message = BreakGlass, fmt.Sprintf("a person switched it off by the annotation %s",
-			plan.AnnotationEnforcement)
-	case in.Enforcement == nil:
-		c.Status, c.Reason, c.Message = Unknown, NotAsked,
-			"the webhook was not asked yet, or there is nothing to ask it with"
-	case !*in.Enforcement:
-		c.Reason, c.Message = NotHeld, printable.Text(strings.Join(in.Unheld, "; "), maxMessage)
-	default:
-		c.Status, c.Reason = True, Held
-	}
-	return c
-}
-
-func progressingOf(s Status, inForce *plan.Plan) Condition {
-	if s.Rollout == nil {
-		return Condition{Type: Progressing, Status: False, Reason: AtRest}
-	}
-	c := Condition{Type: Progressing, Status: True, Reason: ConditionReason(s.Rollout.Stage),
-		Message: cmp.Or(s.Rollout.Waits, "the stage has just begun")}
-	if s.Rollout.Waits != "" {
-		c.Message = fmt.Sprintf("%s: it waits: %s", inForce.Rollout.Mode, c.Message)
-	}
-	return c
-}
-
-func degradedOf(in input.Inputs, out cycle.Outcome, s Status) Condition {
-	c := Condition{Type: Degraded, Status: True}
-	switch orphans, doubled := len(out.Verdict.Orphans), len(out.Verdict.Doubled); {
-	case len(s.Unwell) > 0:
-		c.Reason, c.Message = IsUnwell, s.Unwell[0].Message
-	case s.FailoverHeld != "":
-		c.Reason, c.Message = WholeFleet, s.FailoverHeld
-	case orphans > 0:
-		c.Reason, c.Message = Orphaned, fmt.Sprintf("clusters without a replica: %d; the first: %s", orphans,
-			out.Verdict.Orphans[0].Message())
-	case doubled > 0:
-		c.Reason, c.Message = Doubled, fmt.Sprintf("clusters with several replicas: %d; the first: %s", doubled,
-			out.Verdict.Doubled[0].Message())
-	case len(out.Verdict.Astray) > 0:
-		c.Reason, c.Message = Astray, fmt.Sprintf("clusters with another replica than their plan and Secret say: %d; the first: %s", len(out.Verdict.Astray), out.Verdict.Astray[0].Message())
-	case !in.Observed.Reported.Asked:
-		return Condition{Type: Degraded, Status: Unknown, Reason: NotSaid,
-			Message: "the pods do not say which clusters they have"}
-	default:
-		c.Status, c.Reason = False, AsPlanned
-	}
-	return c
-}
-
-// Heard is what is kept of the status of the leader before: since when its conditions are what they are, its revision,
-// which a plan in force replaces, and nothing else that is said in this leader's name. Whoever may write the ConfigMap
-// may have written it.
-func Heard(former Status, now time.Time) Status {
-	s := Status{Revision: former.Revision}
-	for _, kind := range []Type{Planning, Enforced, Progressing, Degraded} {
-		at := slices.IndexFunc(former.Conditions, func(c Condition) bool { return c.Type == kind })
-		if at >= 0 && !former.Conditions[at].LastTransitionTime.After(now) {
-			c := former.Conditions[at]
-			s.Conditions = append(s.Conditions, Condition{Type: kind, Status: c.Status,
-				LastTransitionTime: c.LastTransitionTime})
-		}
-	}
-	return s
-}
 
 // notLooked are the conditions that a leader says nothing of, whose first cycle ended early.
 func notLooked() (all []Condition) {

@@ -10,21 +10,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
-	"ballast/planner/change"
-	"ballast/planner/cycle"
-	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/failover/health"
 	"ballast/planner/plan"
 	"ballast/planner/plan/probing"
 	"ballast/planner/printable"
-	"ballast/planner/rollout"
 )
 
 const (
@@ -135,128 +129,18 @@ type Fault struct {
 	Owners  []int     `json:"owners,omitempty"` // where there are several
 }
 
-// Of makes the status of a cycle. inForce is the plan that holds after it; before is the status of the one before,
-// whose conditions last where they are the same, and whose revision stays where no plan holds.
-func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, before Status) Status {
-	s := Status{Leader: leader, LookedAt: in.Now, Revision: before.Revision, HeldUntil: out.Memory.HeldUntil(in.Now)}
-	if inForce != nil {
-		s.Revision = inForce.Revision
-		s.Rollout = rolloutOf(in, out, *inForce)
-		s.Budget = budgetOf(out.Budget)
-		view := plan.NewView(*inForce, out.Pins)
-		s.Replicas = replicasOf(in, out, view)
-		if in.Observed.Reported.Asked {
-			s.Elsewhere = elsewhereOf(out, view)
+// Heard is what is kept of the status of the leader before: since when its conditions are what they are, its revision,
+// which a plan in force replaces, and nothing else that is said in this leader's name. Whoever may write the ConfigMap
+// may have written it.
+func Heard(former Status, now time.Time) Status {
+	s := Status{Revision: former.Revision}
+	for _, kind := range []Type{Planning, Enforced, Progressing, Degraded} {
+		at := slices.IndexFunc(former.Conditions, func(c Condition) bool { return c.Type == kind })
+		if at >= 0 && !former.Conditions[at].LastTransitionTime.After(now) {
+			c := former.Conditions[at]
+			s.Conditions = append(s.Conditions, Condition{Type: kind, Status: c.Status,
+				LastTransitionTime: c.LastTransitionTime})
 		}
-	}
-	if c := out.Candidate; c != nil {
-		s.Candidate = &Candidate{Replicas: len(c.Replicas), Moves: len(c.Moves), Verdict: c.Verdict}
-	}
-	if l := out.Line; l != nil {
-		s.Line = &Line{Load: l.Load, Configured: l.Configured, Since: l.Since}
-	}
-	s.Blocked, s.PutBack = out.Waiting(), in.PutBack
-	s.Resizes, s.KeepsLimits = in.Resizes, in.KeepsLimits
-	for _, sick := range out.Replicas.Sick {
-		s.Unwell = append(s.Unwell, Unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
-	}
-	if held := out.Replicas.Held; held != "" && (len(s.Unwell) > 0 || held == health.WholeFleet) {
-		s.FailoverHeld = out.Replicas.String()
-	}
-	for _, o := range out.Verdict.Orphans {
-		f := Fault{Cluster: o.Cluster, Since: o.Since}
-		if o.Last != plan.NoReplica {
-			f.Last = &o.Last
-		}
-		s.Orphaned = append(s.Orphaned, f)
-	}
-	for _, d := range out.Verdict.Doubled {
-		s.Doubled = append(s.Doubled, Fault{Cluster: d.Cluster, Since: d.Since, Owners: d.Owners})
-	}
-	s.Problems = slices.Clone(out.Problems)
-	s.Conditions = lasting(conditionsOf(in, out, s, inForce), before.Conditions, in.Now)
-	s.cut(out.Fleet.Made())
-	return s
-}
-
-// Failed is the status of a cycle that ended early: what this leader knew is as it was, but for that. Of one that ended
-// none before, nothing else is known but the revision that was said last.
-func Failed(before Status, failure error, leader string, now time.Time) Status {
-	s := before
-	if before.Leader == "" {
-		s = Status{Revision: before.Revision, Conditions: notLooked()}
-	}
-	s.Leader, s.LookedAt = leader, now
-	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed,
-		Message: printable.Text(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
-	rest := slices.DeleteFunc(slices.Clone(s.Conditions), func(c Condition) bool { return c.Type == Planning })
-	s.Conditions = lasting(append([]Condition{planning}, rest...), before.Conditions, now)
-	s.cut(nil)
-	return s
-}
-
-func rolloutOf(in input.Inputs, out cycle.Outcome, inForce plan.Plan) *Rollout {
-	r := inForce.Rollout
-	if r == nil {
-		return nil
-	}
-	s := &Rollout{Stage: r.Stage, Since: r.Since, After: after(out, inForce)}
-	if out.Changed { // this stage, or this wave, has just begun
-		return s
-	}
-	p := out.Progress
-	switch {
-	case p.Outcome == rollout.Waiting:
-		s.Waits, s.Late = strings.TrimPrefix(p.Why, "waiting: "), p.Late
-		if p.Left > 0 {
-			s.Deadline = in.Now.Add(p.Left)
-		}
-	case in.BreakGlass:
-		s.Waits = "enforcement is off, so the rollout stays where it is"
-	default:
-		for _, problem := range out.Problems {
-			if problem.Keeps {
-				s.Waits = problem.Message
-				break
-			}
-		}
-	}
-	return s
-}
-
-// after counts the clusters that move after the present wave.
-func after(out cycle.Outcome, inForce plan.Plan) int {
-	r, n := inForce.Rollout, 0
-	if r.Mode != plan.ModeLive {
-		return 0
-	}
-	view := plan.NewView(inForce, out.Pins)
-	for name, to := range out.Memory.Changes.Target {
-		_, moving := r.Moves[name]
-		if at, _, known := view.Effective(name); known && at != to && !moving {
-			n++
-		}
-	}
-	return n
-}
-
-func budgetOf(b change.Budget) *Budget {
-	s := &Budget{Message: b.String()}
-	if b.Left == 0 {
-		s.Next = b.Next
-	}
-	if b.Left < math.MaxInt {
-		s.Left = &b.Left
-	}
-	for _, w := range b.Windows {
-		s.Windows = append(s.Windows, Window{Period: w.Rate.Period.String(), Percent: w.Rate.Percent,
-			Allowed: w.Allowed, Used: w.Used})
-	}
-	for cause, n := range b.Causes {
-		if s.Causes == nil {
-			s.Causes = map[string]int{}
-		}
-		s.Causes[string(cause)] = n
 	}
 	return s
 }

@@ -5,36 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"ballast/planner/observed"
 )
-
-const (
-	// window is how long a restart or an OOM kill counts.
-	window = 15 * time.Minute
-	// long is how long a rollout of the workload may keep a replica from working before people hear of it.
-	long = 10 * time.Minute
-	// manyRestarts within it make a replica unwell.
-	manyRestarts = 3
-)
-
-// Fleet is what is seen of the application-controllers. Known is false where the pods could not be listed. Rolling says
-// that the workload's pods are being replaced: its status speaks of an older spec, or not every pod has the newest
-// template.
-type Fleet struct {
-	Known    bool
-	Replicas int  // that should run
-	Dynamic  bool // a Deployment's replicas are claimed slots
-	Rolling  bool
-	Pods     []observed.Pod
-}
-
-// Options are the limits of patience. Interval is how often the fleet is looked at.
-type Options struct {
-	After    time.Duration
-	Settle   time.Duration
-	Interval time.Duration
-}
 
 // Reason is why a replica is unwell. The set is closed.
 type Reason string
@@ -186,38 +157,6 @@ func (m Memory) down(f Fleet, sick []Sick) []int {
 		}
 	}
 	return down
-}
-
-// pods is each replica's pod: of several the one that works. A replica without one has a pod without a name.
-func (f Fleet) pods() []observed.Pod {
-	found := make([]observed.Pod, f.Replicas)
-	for _, p := range f.Pods {
-		if p.Replica < 0 || p.Replica >= f.Replicas {
-			continue
-		}
-		if old := found[p.Replica]; old.Name == "" || f.better(p, old) {
-			found[p.Replica] = p
-		}
-	}
-	return found
-}
-
-func (f Fleet) better(a, b observed.Pod) bool {
-	if f.up(a) != f.up(b) {
-		return f.up(a)
-	}
-	if a.Ready != b.Ready {
-		return a.Ready
-	}
-	return a.Name < b.Name
-}
-
-// up reports whether the pod does its replica's work: the holder of a slot does, ready or not.
-func (f Fleet) up(p observed.Pod) bool {
-	if f.Dynamic {
-		return p.Claimed
-	}
-	return p.Ready
 }
 
 // sick judges what is remembered, replica by replica. A slot that a pod claims is well whatever became of that pod.

@@ -8,6 +8,15 @@ import (
 	"ballast/planner/observed"
 )
 
+const (
+	// window is how long a restart or an OOM kill counts.
+	window = 15 * time.Minute
+	// long is how long a rollout of the workload may keep a replica from working before people hear of it.
+	long = 10 * time.Minute
+	// manyRestarts within it make a replica unwell.
+	manyRestarts = 3
+)
+
 // Memory is what is remembered of the replicas from one look to the next, and from one leader to the next.
 type Memory struct {
 	Looked   time.Time       `json:"looked,omitzero"`
@@ -43,6 +52,18 @@ func (s Start) of(pod observed.Pod, now time.Time) Start {
 		return Start{pod.Started.UTC(), now}
 	}
 	return Start{}
+}
+
+// Options are the limits of patience. Interval is how often the fleet is looked at.
+type Options struct {
+	After    time.Duration
+	Settle   time.Duration
+	Interval time.Duration
+}
+
+// Blind reports whether nobody looked for so long that a replica may have been well meanwhile.
+func (o Options) Blind(m Memory, now time.Time) bool {
+	return now.Sub(m.Looked) > max(o.After, 3*o.Interval)
 }
 
 // Dead are the replicas that do not work, in order.
@@ -103,11 +124,6 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 		next.Replicas[replica] = h.taking(pod, blind, m.Rolled, now)
 	}
 	return next
-}
-
-// Blind reports whether nobody looked for so long that a replica may have been well meanwhile.
-func (o Options) Blind(m Memory, now time.Time) bool {
-	return now.Sub(m.Looked) > max(o.After, 3*o.Interval)
 }
 
 // taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last

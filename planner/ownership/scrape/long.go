@@ -1,10 +1,6 @@
 package scrape
 
-import (
-	"fmt"
-
-	"ballast/planner/discover"
-)
+import "ballast/planner/discover"
 
 // longLine is what is read of a line that is too long to be held: its metric and, where an Application's owner stands
 // in it, the server, as the labels go by.
@@ -64,18 +60,4 @@ func (l *longLine) inQuotes(c byte) {
 	if l.beyond = l.beyond || len(l.server) == mostServer; !l.beyond {
 		l.server = append(l.server, c)
 	}
-}
-
-// takeLong takes what was read of a line that is too long.
-func (t *text) takeLong(l *longLine) error {
-	switch {
-	case l.metric == metricEvents:
-		t.report.LongEvents++
-	case l.metric == metricAppInfo && l.quoted:
-		return fmt.Errorf("reading %s: %w", l.metric, errSample)
-	case l.metric == metricAppInfo && !l.beyond:
-		t.genuine = true
-		return t.keep(l.metric, urlOf(l.metric, unescaped(l.server)), 1)
-	}
-	return nil
 }

@@ -139,12 +139,3 @@ func (f flows) into(r *plan.Rollout) {
 		r.Was = f.was
 	}
 }
-
-// unscalar reads a name as Scalar wrote it.
-func unscalar(name string) (string, bool) {
-	if !strings.HasPrefix(name, `"`) {
-		return name, Scalar(name) == name
-	}
-	unquoted, err := strconv.Unquote(name)
-	return unquoted, err == nil && Scalar(unquoted) == name
-}

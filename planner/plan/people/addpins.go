@@ -209,12 +209,3 @@ func appendPins(lines []string, root *yamlnode.Node, add, done plan.Pins) string
 	}
 	return text + strings.Join(lines[end:], "")
 }
-
-func endsDocument(line string) bool {
-	for _, marker := range []string{"...", "---"} {
-		if rest, ok := strings.CutPrefix(line, marker); ok && (rest == "" || strings.TrimLeft(rest[:1], " \t\r\n") == "") {
-			return true
-		}
-	}
-	return false
-}

@@ -64,6 +64,15 @@ func moreLines(text string) *PinProblem {
 	return nil
 }
 
+func endsDocument(line string) bool {
+	for _, marker := range []string{"...", "---"} {
+		if rest, ok := strings.CutPrefix(line, marker); ok && (rest == "" || strings.TrimLeft(rest[:1], " \t\r\n") == "") {
+			return true
+		}
+	}
+	return false
+}
+
 const behindDocument = "stands behind the end of the YAML document (a --- or ... line, or an indented first pin), where nothing is read; " +
 	"write every pin at the beginning of a line of one document"
 

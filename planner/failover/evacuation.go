@@ -2,10 +2,29 @@ package failover
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 
 	"ballast/planner/placement"
+	"ballast/planner/plan"
 )
+
+// evacuation is the state of one: what replicas carry, and which clusters belong together.
+type evacuation struct {
+	Request
+	running  int
+	unwell   []int           // that run; of the cordoned ones those that do not work
+	cordoned []int           // that run
+	emptied  []bool          // unwell or cordoned
+	bins     []placement.Bin // what replicas carry; open are those that are neither, and not shut
+	movable  []placement.Bin // of that, what may leave
+	names    []string
+	groups   []*group
+	groupOf  map[string]*group // by cluster
+	received []bool            // replicas that clusters move to
+	out      Evacuation
+}
 
 // group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with
 // that one.
@@ -18,6 +37,49 @@ type group struct {
 // stays reports whether clusters of the group cannot leave a replica that is to be empty: one that has to stay keeps
 // them.
 func (g *group) stays() bool { return g.trapped != "" }
+
+// unit is what leaves of a group, and where to.
+type unit struct {
+	placement.Unit
+	placement.Placed
+	group *group
+}
+
+func newEvacuation(r Request) *evacuation {
+	n := r.View.Plan.Running()
+	if r.Servers == nil {
+		r.Servers = placement.NewServers(0)
+	}
+	e := &evacuation{Request: r, running: n, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
+		emptied: make([]bool, n), received: make([]bool, n),
+		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
+	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)
+	e.unwell = slices.DeleteFunc(union(r.Unwell), func(replica int) bool {
+		return e.absent(replica) || slices.Contains(e.cordoned, replica) && r.Works[replica]
+	})
+	for replica := range e.bins {
+		e.emptied[replica] = slices.Contains(e.cordoned, replica) || slices.Contains(e.unwell, replica)
+		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.Shut, replica) && !slices.Contains(r.Killed, replica)
+		if replica < len(r.Beside) {
+			e.bins[replica].Load = max(r.Beside[replica], 0)
+		}
+		if replica < len(r.BytesBeside) {
+			e.bins[replica].Memory = max(r.BytesBeside[replica], 0)
+		}
+		if replica < len(r.Beyond) {
+			e.bins[replica].Apart = r.Beyond[replica]
+		}
+	}
+	e.gather()
+	return e
+}
+
+func (e *evacuation) absent(replica int) bool { return replica < 0 || replica >= e.running }
+
+// union are the replicas of all lists, in order.
+func union(lists ...[]int) []int {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(lists...))))
+}
 
 // gather adds up what replicas carry, and finds the groups.
 func (e *evacuation) gather() {
@@ -62,6 +124,14 @@ func (e *evacuation) stands(name string) placement.Cluster {
 	return c
 }
 
+// load is a cluster's present load, else the one of its row's decision.
+func (e *evacuation) load(name string) plan.Load {
+	if load, ok := e.Loads[name]; ok {
+		return max(load, 0)
+	}
+	return plan.LoadOf(e.View.Plan.Clusters[name].Load)
+}
+
 func (e *evacuation) at(name string) int {
 	replica, _, _ := e.View.Effective(name)
 	return replica
@@ -80,14 +150,28 @@ func (e *evacuation) leaves(name string) bool {
 	return !keeps && !e.Held[name] && !e.groupOf[name].stays()
 }
 
+// ownerless reports whether nobody works for a replica.
+func (e *evacuation) ownerless(replica int) bool {
+	return slices.Contains(e.unwell, replica) && !e.Works[replica]
+}
+
+// carried is what each replica carries.
+func (e *evacuation) carried() []plan.Load {
+	carried := make([]plan.Load, len(e.bins))
+	for i, b := range e.bins {
+		carried[i] = min(b.Load, math.MaxInt64/4)
+	}
+	return carried
+}
+
 // servers is how many moves a unit's are.
 func (e *evacuation) servers(u unit) int {
 	return e.Servers.Count(slices.Values(u.Names), func(name string) string { return e.View.Plan.Clusters[name].Server })
 }
 
-// ownerless reports whether nobody works for a replica.
-func (e *evacuation) ownerless(replica int) bool {
-	return slices.Contains(e.unwell, replica) && !e.Works[replica]
+// asksWhole reports whether a unit waits for the whole budget: replicas may die of it, one after the other.
+func (e *evacuation) asksWhole(u unit) bool {
+	return u.Starves || slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
 }
 
 func (e *evacuation) policy() placement.Policy {
