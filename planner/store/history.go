@@ -16,8 +16,6 @@ import (
 	"ballast/planner/store/history"
 )
 
-const keySavedAt = "savedAt"
-
 // History is the history ConfigMap as it was read, or written last.
 type History struct {
 	history.Content

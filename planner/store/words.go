@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +12,6 @@ import (
 	"ballast/planner/gz"
 	"ballast/planner/patchable"
 	"ballast/planner/plan"
-	"ballast/planner/plan/configmap"
 	"ballast/planner/plan/people"
 )
 
@@ -42,9 +39,6 @@ const mostWords = 128 << 10
 
 func wordBounds() gz.Bounds { return gz.Bounds{Bytes: 1 << 20, Nested: 1 << 20} }
 
-// ConfigMap is the plan ConfigMap as it was read or written; nil where there is none. It is not to be changed.
-func (s Snapshot) ConfigMap() *corev1.ConfigMap { return s.object }
-
 // Words packs what is kept of a plan ConfigMap, nil where there is nothing. Pins that nobody would read, or that are
 // too many, are left out.
 func Words(cm *corev1.ConfigMap) ([]byte, error) {
@@ -67,27 +61,6 @@ func Words(cm *corev1.ConfigMap) ([]byte, error) {
 	}
 	return packed, err
 }
-
-// WithWords is a plan ConfigMap that somebody deleted, as it is to be made anew: with what people had written there.
-func (s Snapshot) WithWords(part []byte) (Snapshot, error) {
-	if s.Exists() || len(part) == 0 {
-		return s, nil
-	}
-	var w words
-	if err := wordBounds().UnpackJSON(part, &w); err != nil {
-		return s, err
-	}
-	maps.DeleteFunc(w.Annotations, func(name, _ string) bool { return !slices.Contains(lastingWords(), name) })
-	if w.Pins == "" && len(w.Annotations) == 0 {
-		return s, nil
-	}
-	s.words = &w
-	s.Document = configmap.Parse(w.data(), w.Annotations)
-	return s, nil
-}
-
-// Restores reports whether what people had written is to be put back.
-func (s Snapshot) Restores() bool { return s.words != nil }
 
 // ForgetWords takes what people wrote out of the history. They wrote it for the installation that was: the next one
 // goes by them where they stand beside the plan, and by nothing where somebody deletes that first. No MAC is needed to
