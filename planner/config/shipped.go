@@ -1,6 +1,10 @@
 package config
 
-import "ballast/planner/size"
+import (
+	"slices"
+
+	"ballast/planner/size"
+)
 
 // MostPriority is the highest priority of a policy, and its negative the lowest.
 const MostPriority = 1_000_000
@@ -25,4 +29,18 @@ func (s Size) All() []SizePolicy {
 		return s.Policies
 	}
 	return append([]SizePolicy{shipped()}, s.Policies...)
+}
+
+// SizeInputs are the inputs that the rules name, each once, sorted.
+func (s Size) SizeInputs() []string {
+	var inputs []string
+	for _, p := range s.All() {
+		for _, r := range p.Rules {
+			if r.Input != "" {
+				inputs = append(inputs, r.Input)
+			}
+		}
+	}
+	slices.Sort(inputs)
+	return slices.Compact(inputs)
 }

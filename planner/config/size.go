@@ -1,12 +1,9 @@
 package config
 
 import (
-	"fmt"
-	"regexp"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"ballast/planner/size/weights"
 )
 
 // Size says how large each replica is. Without policies its requests and limits are people's.
@@ -20,6 +17,14 @@ type Size struct {
 	MoveAway *MoveAway    `json:"moveAway,omitempty" null:"default"` // off a replica whose node has no room for its size
 
 	Weights []WeightInterval `json:"weights,omitempty" null:"default"` // how growth is shared between more replicas and larger ones
+}
+
+// WeightInterval is a range of the fleet's load in which Weight percent of the growth makes replicas larger, and the
+// rest makes more of them. An empty To is without end.
+type WeightInterval struct {
+	From   Decimal `json:"from"`
+	To     Decimal `json:"to,omitempty"`
+	Weight int     `json:"weight"`
 }
 
 // SizeLimits are how far limits lie above requests where no rule makes them.
@@ -132,13 +137,6 @@ const (
 	ScopeCluster SizeScope = "cluster"
 )
 
-// The inputs that are no metrics.
-const (
-	InputClusters = "clusters"
-	InputLoad     = "load"
-	InputReplicas = "replicas"
-)
-
 // SizeSegment rounds inputs from At on up to multiples of Every.
 type SizeSegment struct {
 	At    Quantity `json:"at"`
@@ -151,40 +149,15 @@ type SizeDelay struct {
 	DelaySeconds int      `json:"delaySeconds,omitempty"`
 }
 
-// Quantity is a Kubernetes quantity as it was written, like 250m or 512Mi.
-type Quantity string
-
-// quantityPattern bounds the digits, and leaves out signs and exponents, which no size has.
-const quantityPattern = `^(0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$`
-
-// Parsed is the quantity; the empty one is 0.
-func (q Quantity) Parsed() resource.Quantity {
-	parsed, err := resource.ParseQuantity(string(q))
-	if err != nil {
-		return resource.Quantity{}
-	}
-	return parsed
-}
-
-// UnmarshalText reads a quantity.
-func (q *Quantity) UnmarshalText(text []byte) error {
-	if !regexp.MustCompile(quantityPattern).Match(text) {
-		return fmt.Errorf("is not a quantity of 0 or more: write it like 250m, 2 or 512Mi")
-	}
-	*q = Quantity(text)
-	return nil
-}
-
-// SizeInputs are the inputs that the rules name, each once, sorted.
-func (s Size) SizeInputs() []string {
-	var inputs []string
-	for _, p := range s.All() {
-		for _, r := range p.Rules {
-			if r.Input != "" {
-				inputs = append(inputs, r.Input)
-			}
+// Intervals are the weights as they are evaluated, and what is wrong with them.
+func (s Size) Intervals() (weights.Intervals, []string) {
+	given := make([]weights.Interval, len(s.Weights))
+	for i, w := range s.Weights {
+		given[i] = weights.Interval{From: w.From.Float(), Weight: w.Weight}
+		if w.To != "" {
+			to := w.To.Float()
+			given[i].To = &to
 		}
 	}
-	slices.Sort(inputs)
-	return slices.Compact(inputs)
+	return weights.Check(given)
 }

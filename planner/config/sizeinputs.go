@@ -8,6 +8,13 @@ import (
 	"ballast/planner/size"
 )
 
+// The inputs that are no metrics.
+const (
+	InputClusters = "clusters"
+	InputLoad     = "load"
+	InputReplicas = "replicas"
+)
+
 // The inputs that are neither metrics of clusters nor made of them: what all nodes of the cluster that ballast runs in
 // can give pods, in cores and bytes, and how many there are; what a VerticalPodAutoscaler of the workload recommends,
 // in cores and bytes; and how many replicas a HorizontalPodAutoscaler of the workload wants.

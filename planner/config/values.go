@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Duration is a length of time in whole milliseconds, written like 90s, 1h30m, 24h or 7d.
@@ -128,5 +129,29 @@ func (r *Replicas) UnmarshalText(data []byte) error {
 		return fmt.Errorf("is neither a number of replicas, nor %s, nor null", workloadWord)
 	}
 	*r = Replicas{Fixed: n}
+	return nil
+}
+
+// Quantity is a Kubernetes quantity as it was written, like 250m or 512Mi.
+type Quantity string
+
+// quantityPattern bounds the digits, and leaves out signs and exponents, which no size has.
+const quantityPattern = `^(0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$`
+
+// Parsed is the quantity; the empty one is 0.
+func (q Quantity) Parsed() resource.Quantity {
+	parsed, err := resource.ParseQuantity(string(q))
+	if err != nil {
+		return resource.Quantity{}
+	}
+	return parsed
+}
+
+// UnmarshalText reads a quantity.
+func (q *Quantity) UnmarshalText(text []byte) error {
+	if !regexp.MustCompile(quantityPattern).Match(text) {
+		return fmt.Errorf("is not a quantity of 0 or more: write it like 250m, 2 or 512Mi")
+	}
+	*q = Quantity(text)
 	return nil
 }

@@ -27,10 +27,6 @@ type Autoscaler struct {
 	Min, Max   int
 }
 
-// mostTold is how many findings of one kind are told one by one. Whoever may create autoscalers or budgets may create
-// thousands, and neither a cycle's time nor its memory may grow with them.
-const mostTold = 20
-
 // autoscalers finds those that scale the plan's workload, by kind and name, beside so many that are not in the list;
 // none where the replicas are theirs by configuration. An HPA that a ScaledObject made is its own finding only where
 // that ScaledObject is not in the list.

@@ -24,6 +24,10 @@ type Finding struct {
 	Message string `json:"message"`
 }
 
+// mostTold is how many findings of one kind are told one by one. Whoever may create autoscalers or budgets may create
+// thousands, and neither a cycle's time nor its memory may grow with them.
+const mostTold = 20
+
 // Standing is what was found, and what was found before that a look which did not see everything says nothing of.
 func Standing(found, before []Finding) []Finding {
 	told := map[Kind]int{}

@@ -19,6 +19,7 @@ import (
 	"ballast/planner/lenient"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
+	"ballast/planner/size/inputs"
 )
 
 // Look asks what else has a say over the plan's workload. What it may not list is a finding; an error names what could
@@ -32,6 +33,43 @@ func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) 
 	found = append(found, l.resizers(p)...)
 	found = append(found, l.budgets(p)...)
 	return append(found, l.denied...), errors.Join(l.errs...)
+}
+
+// resizers are the VPAs of the namespace that change the workload's pods.
+func (l *look) resizers(p plan.Plan) (found []Finding) {
+	more := 0
+	list := paged.NewList[inputs.VPA](inputs.VPAKind())
+	l.list(list, "verticalpodautoscalers.autoscaling.k8s.io", func() {
+		found = append(found, Resizers(p, list.Kept)...)
+		if beyond := len(found) - mostTold; beyond > 0 {
+			found, more = found[:mostTold], more+beyond
+		}
+	})
+	found = append(found, l.operator(p)...)
+	if more > 0 {
+		found = append(found, Finding{Kind: Resized, Subject: "more VPAs", Message: fmt.Sprintf(
+			"%d more VPAs change the pods of %s %s: kubectl -n %s get vpa lists them; see who may create them",
+			more, p.Target.Kind, p.Target.Name, p.Target.Namespace)})
+	}
+	return found
+}
+
+// operator is the Argo CD operator's resource that the workload belongs to: it writes the number of replicas and the
+// pod template, too.
+func (l *look) operator(p plan.Plan) []Finding {
+	if p.Resources == nil && p.FreeReplicas {
+		return nil
+	}
+	workload := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(),
+		Kind: p.Target.Kind}}
+	switch err := l.r.Get(l.ctx, client.ObjectKey{Namespace: p.Target.Namespace, Name: p.Target.Name}, workload); {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // a cycle says so
+		return nil
+	case err != nil:
+		l.errs = append(l.errs, fmt.Errorf("reading whose %s %q is: %w", p.Target.Kind, p.Target.Name, err))
+		return nil
+	}
+	return Operated(p, workload.OwnerReferences)
 }
 
 // budgets are the PodDisruptionBudgets that keep the pods from being drained. They are judged together once all are

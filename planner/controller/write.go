@@ -81,35 +81,3 @@ func (w *writer) write(ctx context.Context, in input.Inputs, out cycle.Outcome, 
 	w.Tell(in, events...)
 	return "changed", written, nil
 }
-
-// report tells people what is new: problems once, and an enforcement that was turned off.
-func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
-	problems := telemetry.OldestFirst(out.Problems, out.Fleet)
-	l.Tell(in, append(l.news.Of(problems), l.blocked.Of(out.Waiting(), in.Now)...)...)
-	l.Emit(in.Workload, l.onSecrets.Of(telemetry.OnSecrets(problems, out.Fleet), in.Now)...)
-	if l.plan.SwitchedOff(in.BreakGlass) {
-		l.TellSwitchedOff(ctx, in.Workload)
-	}
-	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems),
-		"rollout", out.Progress.Outcome)
-}
-
-// read reads the plan ConfigMap. What people wrote there is kept in the history, and where somebody deleted it that
-// counts as if it stood there still, until it is made anew with it.
-func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
-	last := l.plan.LastHeard()
-	s, err := l.Store.Read(ctx)
-	if err != nil {
-		return s, err
-	}
-	if !s.Exists() {
-		restored, err := s.WithWords(l.archive.LastWords())
-		if err != nil {
-			l.Log.Error(err, "what people wrote into the plan ConfigMap cannot be put back")
-		}
-		return restored, nil
-	}
-	l.plan.HearAfter(s.ConfigMap(), last)
-	l.archive.KeepWords()
-	return s, nil
-}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"ballast/planner/cycle"
@@ -132,12 +131,6 @@ func cycleWaits(in input.Inputs, out cycle.Outcome) []view.Wait {
 	}
 	bySeverity(list)
 	return list
-}
-
-// bySeverity puts the worst first.
-func bySeverity(list []view.Wait) {
-	order := []view.Level{view.Bad, view.Warn, view.Info, view.Neutral, view.Good}
-	slices.SortStableFunc(list, func(a, b view.Wait) int { return slices.Index(order, a.Level) - slices.Index(order, b.Level) })
 }
 
 func cycleClusters(out cycle.Outcome) view.Clusters {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,6 +170,12 @@ func waits(s scene) []view.Wait {
 	}
 	bySeverity(list)
 	return list
+}
+
+// bySeverity puts the worst first.
+func bySeverity(list []view.Wait) {
+	order := []view.Level{view.Bad, view.Warn, view.Info, view.Neutral, view.Good}
+	slices.SortStableFunc(list, func(a, b view.Wait) int { return slices.Index(order, a.Level) - slices.Index(order, b.Level) })
 }
 
 // faults are replicas and clusters that are not as they should be, and what phases refuse.

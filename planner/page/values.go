@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/measure"
 	"ballast/planner/page/wording"
+	"ballast/planner/plan"
 )
 
 // mostMetrics bounds how many values a cluster says: whoever may write the history may put any number of metrics there.
@@ -53,4 +54,12 @@ func valuesOf(l measure.LastGood) func(id string) string {
 func figure(v float64) string {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64) // it printed a number
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+// percent is a share of a whole with one decimal.
+func percent(part, whole plan.Load) string {
+	if whole <= 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + "%"
 }

@@ -1,4 +1,5 @@
-// Package poll asks a Prometheus for a fleet's metrics. All but prometheus.go are functions of values.
+// Package poll asks a Prometheus for a fleet's metrics. All but prometheus.go, fetch.go and ask.go are functions of
+// values.
 package poll
 
 import (

@@ -2,7 +2,6 @@ package poll
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -140,35 +139,6 @@ func (t targets) refuses(m Metric) error {
 		return t.joined
 	}
 	return nil
-}
-
-// targets asks Prometheus which targets are the workload's, where a metric wants to know.
-func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
-	pod, pods, namespace := f.config.PodLabel, f.config.Pods, f.config.Namespace
-	wanted := slices.ContainsFunc(metrics, func(m Metric) bool { asks, _ := usesTargets(m); return asks })
-	if namespace == "" || !wanted {
-		return targets{vars: promql.FleetVars{Pod: pod, Pods: pods, Targets: pods}}
-	}
-	rows, err := f.rows(ctx, targetsQuery(pod, pods, namespace))
-	if label := labelOf(rows, namespace); err == nil && doubtful(rows, label) {
-		var doubts []row
-		doubts, err = f.rows(ctx, doubtsQuery(pod, pods, label))
-		rows = append(rows, doubts...)
-	}
-	if err != nil {
-		return targets{vars: promql.FleetVars{Pod: pod, Pods: pods},
-			all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
-	}
-	return judgeTargets(rows, pod, pods, namespace)
-}
-
-func (f *fetch) rows(ctx context.Context, query string) (rows []row, err error) {
-	var answer reply
-	f.askNow(ctx, asText(query), &answer, func(v model.Value, into *reply) (err error) {
-		into.rows, err = readRows(f.config.PodLabel, v)
-		return err
-	})
-	return answer.rows, answer.err
 }
 
 // judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Mark stands where a credential stood.
+const Mark = "***"
+
 // secretive are the parts of a query parameter's name by which it counts as a credential.
 var secretive = []string{"token", "pass", "pwd", "secret", "key", "cred", "auth", "sig", "session", "jwt"}
 

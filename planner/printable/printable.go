@@ -9,9 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// Mark stands where a credential stood.
-const Mark = "***"
-
 // maxServer is the longest server URL that is printed, and maxShort the longest name or value within a message, in
 // characters.
 const maxServer, maxShort = 200, 63

@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -135,6 +137,18 @@ func (t *tally) count(in input.Inputs, out cycle.Outcome) {
 		Memory: t.bill.Reserved()})
 }
 
+// began reports whether a rollout began, and whether it levels the fleet: another env alone, which live rollouts need
+// once, does not.
+func began(out cycle.Outcome) (rollout, levels bool) {
+	next := out.Next.Rollout
+	if !out.Decided || next == nil {
+		return false, false
+	}
+	changes := out.Memory.Changes
+	does := next.Replicas != next.From.Replicas || len(changes.Target)+len(next.Moves) > 0
+	return true, does && changes.Cause == change.Balance
+}
+
 // measure takes in how level the fleet stands.
 func (t *tally) measure(out cycle.Outcome) float64 {
 	most, over := overIdeal(out)
@@ -194,6 +208,15 @@ func (t *tally) report(last time.Time) Report {
 	r.Kept, r.Sizes = sortedCounts(t.kept), t.bill.Bill()
 	r.Series, r.SeriesInterval = t.series.points, config.Duration(t.series.width).String()
 	return r
+}
+
+// sortedCounts are counts in the order of their names.
+func sortedCounts(counts map[string]int) []Count {
+	var all []Count
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, Count{name, counts[name]})
+	}
+	return all
 }
 
 // rounded keeps four digits behind the point.

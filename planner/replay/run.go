@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"ballast/planner/change"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
@@ -281,16 +280,4 @@ func (r *Run) applications() map[string]int {
 		apps[c.Server] += n
 	}
 	return apps
-}
-
-// began reports whether a rollout began, and whether it levels the fleet: another env alone, which live rollouts need
-// once, does not.
-func began(out cycle.Outcome) (rollout, levels bool) {
-	next := out.Next.Rollout
-	if !out.Decided || next == nil {
-		return false, false
-	}
-	changes := out.Memory.Changes
-	does := next.Replicas != next.From.Replicas || len(changes.Target)+len(next.Moves) > 0
-	return true, does && changes.Cause == change.Balance
 }

@@ -4,7 +4,6 @@ package replay
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -125,13 +124,4 @@ func sharedServers(clusters []trace.Cluster) bool {
 		servers[c.Server] = true
 	}
 	return len(servers) < len(clusters)
-}
-
-// sortedCounts are counts in the order of their names.
-func sortedCounts(counts map[string]int) []Count {
-	var all []Count
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, Count{name, counts[name]})
-	}
-	return all
 }

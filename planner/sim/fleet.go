@@ -1,13 +1,13 @@
 package sim
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
-	"ballast/planner/diff"
 	"ballast/planner/observed"
+	"ballast/planner/plan"
 )
 
 // Timing is how long Kubernetes and Argo CD take.
@@ -78,6 +78,22 @@ type Fleet struct {
 
 	acted time.Time // when the StatefulSet's controller acted last
 }
+
+// Sizing is how large the controller's container of each pod is, and how much memory it uses. Uses is asked with the
+// clusters that a pod works on. Full are ordinals whose node has no room for more now, and Small those whose node never
+// has, with its bytes.
+type Sizing struct {
+	Template plan.Resources                             // what the pod template gives it
+	Held     func(replica int) (plan.Resources, bool)   // what the webhook gives a new pod
+	Uses     func(ordinal int, clusters []string) int64 // in bytes
+	Full     map[int]bool
+	Small    map[int]int64
+	Killed   int // containers that were killed for their memory, so far
+
+	words string // of the template
+}
+
+func (s *Sizing) template(r plan.Resources) { s.Template, s.words = r, fmt.Sprint(r) }
 
 // NewFleet has those clusters and no pod yet.
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
@@ -164,135 +180,10 @@ func (f *Fleet) Up(p *Pod, now time.Time) bool {
 	return !ill && p.running(now) && !now.Before(p.Ready)
 }
 
-// Populate starts every pod long ago.
-func (f *Fleet) Populate(now time.Time) {
-	for i := range f.Replicas {
-		f.start(i, now.Add(-time.Hour))
-	}
-	f.Found = f.Replicas
-	f.Observed, f.acted = f.Generation, now
-	f.Own(now.Add(-time.Hour + time.Second)) // they have had their clusters since
-	f.Own(now)
-}
-
-func (f *Fleet) start(ordinal int, now time.Time) {
-	f.Made++
-	env, _ := strconv.Atoi(f.Env)
-	if f.Deployment {
-		env = f.Replicas
-	}
-	runs := now.Add(f.Schedule)
-	takes := f.Start
-	if f.Spread > 0 {
-		takes += time.Duration(f.Draw(uint64(f.Spread/time.Second), "start", strconv.Itoa(ordinal),
-			strconv.Itoa(f.Made))) * time.Second
-	}
-	f.Pods[ordinal] = &Pod{Ordinal: ordinal, Env: env, Template: f.Template(), Runs: runs, Ready: runs.Add(takes),
-		Gained: map[string]time.Time{}, Took: map[string]time.Time{}}
-	f.sized(f.Pods[ordinal])
-}
-
-// Patch is a write to the workload.
-func (f *Fleet) Patch(s diff.PatchWorkload) {
-	f.Generation++
-	if s.Replicas != nil {
-		f.Replicas = *s.Replicas
-	}
-	if s.ControllerReplicas != nil {
-		f.Env = strconv.Itoa(*s.ControllerReplicas)
-	}
-	if s.RestartedAt != "" {
-		f.RestartedAt = s.RestartedAt
-	}
-	if f.Sizing != nil {
-		f.Sizing.template(f.Sizing.Template.With(s.Resources))
-	}
-}
-
 // Crash restarts a pod's container in its place.
 func (f *Fleet) Crash(ordinal int, oom bool, now time.Time) {
 	if p := f.Pods[ordinal]; p != nil && p.Gone.IsZero() {
 		p.Restarts, p.RestartedAt, p.OOMKilled, p.Ready = p.Restarts+1, now, oom, now.Add(f.Start)
 		p.Runs = now
 	}
-}
-
-// Control is one act of the StatefulSet's controller: a pod that is not ready blocks all others.
-func (f *Fleet) Control(now time.Time) {
-	f.hold(now)
-	f.nodes(now)
-	highest := -1
-	for _, i := range slices.Sorted(maps.Keys(f.Pods)) {
-		if p := f.Pods[i]; !p.Gone.IsZero() && !now.Before(p.Gone) {
-			delete(f.Pods, i)
-			continue
-		}
-		highest = i
-	}
-	f.Observed = f.Generation
-	for i := range f.Replicas {
-		if f.Pods[i] == nil {
-			f.start(i, now)
-			return
-		}
-		if !f.Up(f.Pods[i], now) {
-			return
-		}
-	}
-	for i := highest; i >= 0; i-- {
-		if p := f.Pods[i]; p != nil && (i >= f.Replicas || p.Template != f.Template()) {
-			f.stop(p, now)
-			return
-		}
-	}
-}
-
-// hold keeps pods from becoming ready while Stuck.
-func (f *Fleet) hold(now time.Time) {
-	for _, p := range f.Pods {
-		if f.Stuck && p.Ready.After(f.acted) {
-			p.Ready = now.Add(time.Second)
-		}
-	}
-	f.acted = now
-}
-
-func (f *Fleet) stop(p *Pod, now time.Time) {
-	if !p.Gone.IsZero() {
-		return
-	}
-	p.Gone = now.Add(f.Grace)
-	if f.Grace > 0 {
-		return
-	}
-	delete(f.Pods, p.Ordinal)
-	if p.Ordinal < f.Replicas {
-		f.start(p.Ordinal, now)
-	}
-}
-
-// Status is the workload's status.
-type Status struct {
-	Replicas, ReadyReplicas, UpdatedReplicas int32
-	ObservedGeneration                       int64
-}
-
-// Status is what the workload's controller says of it.
-func (f *Fleet) Status(now time.Time) Status {
-	s := Status{Replicas: int32(len(f.Pods)), ObservedGeneration: f.Observed}
-	for _, p := range f.Pods {
-		if f.Up(p, now) {
-			s.ReadyReplicas++
-		}
-		if p.Template == f.Template() {
-			s.UpdatedReplicas++
-		}
-	}
-	return s
-}
-
-// Settled reports whether every pod is there, new and ready.
-func (f *Fleet) Settled(now time.Time) bool {
-	n := int32(f.Replicas)
-	return f.Status(now) == Status{n, n, n, f.Generation}
 }

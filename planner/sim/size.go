@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -11,22 +10,6 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/plan/podspec"
 )
-
-// Sizing is how large the controller's container of each pod is, and how much memory it uses. Uses is asked with the
-// clusters that a pod works on. Full are ordinals whose node has no room for more now, and Small those whose node never
-// has, with its bytes.
-type Sizing struct {
-	Template plan.Resources                             // what the pod template gives it
-	Held     func(replica int) (plan.Resources, bool)   // what the webhook gives a new pod
-	Uses     func(ordinal int, clusters []string) int64 // in bytes
-	Full     map[int]bool
-	Small    map[int]int64
-	Killed   int // containers that were killed for their memory, so far
-
-	words string // of the template
-}
-
-func (s *Sizing) template(r plan.Resources) { s.Template, s.words = r, fmt.Sprint(r) }
 
 // resizes is how long a node takes to resize a container, and crashes how long one that was killed takes to start.
 const resizes, crashes = 20 * time.Second, time.Minute

@@ -28,6 +28,9 @@ type Event struct {
 	Secret   SecretRef // on that alone; without a name: on none
 }
 
+// SecretRef is the cluster Secret that an event is on, in the plan's namespace.
+type SecretRef struct{ Name, UID string }
+
 // PlanWritten says that a plan was written, and why.
 func PlanWritten(p plan.Plan, reason string) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: "PlanWritten",

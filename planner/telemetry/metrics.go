@@ -2,36 +2,11 @@
 package telemetry
 
 import (
-	"strconv"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ballast/planner/cycle"
+	"ballast/planner/change"
 	"ballast/planner/cycle/belief"
-	"ballast/planner/cycle/input"
-	"ballast/planner/cycle/outcome"
-	"ballast/planner/cycle/standing"
-	"ballast/planner/measure"
-	"ballast/planner/plan"
 )
-
-// The phases that a panic names; the set is closed.
-const (
-	PhaseTakeOver = "takeOver" // reading the key and the last leader's memory
-	PhaseGather   = "gather"   // reading the plan, the Secrets and the workload
-	PhaseFetch    = "fetch"    // asking Prometheus
-	PhaseObserve  = "observe"  // asking the pods
-	PhaseDecide   = "decide"
-	PhaseStore    = "store"
-	PhaseRepair   = "repair"
-	PhaseWatch    = "watch" // a plan that a watch told of
-)
-
-// panicPhases is the closed set, for the metric that shows every phase from the start.
-func panicPhases() []string {
-	return []string{PhaseTakeOver, PhaseGather, PhaseFetch, PhaseObserve, PhaseDecide, PhaseStore, PhaseRepair, PhaseWatch}
-}
 
 // Metrics are the planner's. A plain gauge that only a leader knows is 0 on a standby, one with labels is absent there.
 type Metrics struct {
@@ -151,77 +126,34 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// ObservePlanFault counts a plan that was not believed.
-func (m *Metrics) ObservePlanFault(kind string) {
-	if kind != "" {
-		m.PlanRefused.WithLabelValues(kind).Inc()
+// registerOwnership registers what rollouts and owners are told by: what people alert on.
+func (m *Metrics) registerOwnership(r prometheus.Registerer) {
+	gauge := func(subsystem, name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: subsystem, Name: name,
+			Help: help})
 	}
+	gauges := func(subsystem, name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: subsystem, Name: name,
+			Help: help}, labels)
+	}
+	m.orphaned = gauge("ownership", "orphaned_clusters",
+		"Clusters that no replica has, by the pods' own account, for longer than the grace period.")
+	m.doubled = gauge("ownership", "doubled_clusters",
+		"Clusters that several pods have, by their own account, for longer than the grace period.")
+	m.asked = gauge("ownership", "known", "1 while every ready application-controller says what it owns.")
+	m.unwell = gauges("ownership", "unwell_replicas", "Replicas that are unwell, by reason.", "reason")
+	m.cordoned = gauge("planner", "cordoned_replicas", "Replicas that a person wants empty.")
+	m.Moved = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ballast", Subsystem: "planner",
+		Name: "moves_total",
+		Help: "Clusters that were given another replica, by cause."}, []string{"cause"})
+	m.budget = gauges("planner", "moves_left", "Clusters that may move now under change.moves.rate; absent where there is no limit.")
+	m.tripped = gauge("planner", "tripped", "1 while ballast has stopped itself because a wave did harm, or a rollout failed three times in a day.")
+	m.wave = gauges("planner", "rollout_wave", "The wave of the live rollout under way, and how many were expected when it began.", "of")
+	for _, c := range change.Causes() {
+		m.Moved.WithLabelValues(string(c))
+	}
+	r.MustRegister(m.orphaned, m.doubled, m.asked, m.unwell, m.cordoned, m.Moved, m.budget, m.tripped, m.wave)
 }
-
-// ObserveOutcome shows what a cycle saw and decided.
-func (m *Metrics) ObserveOutcome(in input.Inputs, out cycle.Outcome, now time.Time) {
-	m.lastCycle.Set(float64(now.UnixMilli()) / 1000)
-	m.clusters.Set(float64(len(out.Fleet.Clusters)))
-	m.breakGlass.Set(BoolGauge(in.BreakGlass))
-	m.paused.Set(BoolGauge(in.Paused))
-	m.replicas.WithLabelValues("planned").Set(float64(out.Next.Replicas))
-	m.replicas.WithLabelValues("env").Set(float64(standing.ControllerReplicas(in.Workload)))
-	m.replicas.WithLabelValues("found").Set(float64(in.Workload.Replicas))
-	m.replicas.WithLabelValues("ready").Set(float64(in.Workload.ReadyReplicas))
-	m.mode.Reset()
-	m.mode.WithLabelValues(string(out.Next.Mode)).Set(1)
-	m.rollout.Reset()
-	if r := out.Next.Rollout; r != nil {
-		m.rollout.WithLabelValues(string(r.Stage)).Set(1)
-	}
-	m.load.Reset()
-	m.count.Reset()
-	for _, r := range out.Now {
-		id := strconv.Itoa(r.ID)
-		m.load.WithLabelValues(id).Set(r.TotalLoad.Float())
-		m.count.WithLabelValues(id).Set(float64(len(r.LoadIndexes)))
-	}
-	m.imbalance.Reset()
-	m.moves.Set(0)
-	m.votes.Set(float64(len(out.Memory.Votes.Ballots)))
-	if out.Loads != nil {
-		m.imbalance.WithLabelValues("plan").Set(outcome.Imbalance(out.Now))
-	}
-	if out.Candidate != nil {
-		m.imbalance.WithLabelValues("candidate").Set(outcome.Imbalance(out.Candidate.Replicas))
-		m.moves.Set(float64(len(out.Candidate.Moves)))
-	}
-	m.observeProblems(out)
-	m.observeValues(out.Table)
-	m.observeOwnership(in, out)
-	m.sizes.observe(out.Sizing)
-	m.counts.observe(out.Counts, out.Blocked)
-	m.blocked.observe(out)
-	m.basis.observe(out)
-	m.each.observe(in.Config.Telemetry.Clusters, out)
-}
-
-func (m *Metrics) observeProblems(out cycle.Outcome) {
-	m.problems.Reset()
-	for _, p := range out.Problems {
-		m.problems.WithLabelValues(string(p.Phase), p.Kind).Inc()
-	}
-}
-
-func (m *Metrics) observeValues(t measure.Table) {
-	m.values.Reset()
-	for _, c := range t.Columns {
-		for _, flag := range measure.Flags() {
-			m.values.WithLabelValues(c.ID, flag.String()).Set(0)
-		}
-		for _, flag := range c.Flags {
-			m.values.WithLabelValues(c.ID, flag.String()).Inc()
-		}
-	}
-}
-
-// ObservePlan shows the plan in force.
-func (m *Metrics) ObservePlan(p plan.Plan) { m.revision.Set(float64(p.Revision)) }
 
 // BoolGauge is 1 for true.
 func BoolGauge(b bool) float64 {

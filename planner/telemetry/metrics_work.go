@@ -1,20 +1,10 @@
 package telemetry
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ballast/planner/diff"
 )
-
-// PhaseApply is the phase of the repairs' writes, as durations and errors name it.
-const PhaseApply = "apply"
-
-// erringPhases is the closed set of what errors are counted by.
-func erringPhases() []string {
-	return []string{PhaseTakeOver, PhaseGather, PhaseFetch, PhaseObserve, PhaseDecide, PhaseStore, PhaseApply}
-}
 
 // WorkMetrics are what a planner's work met: errors, what others had changed, and the age of what it decided last.
 type WorkMetrics struct {
@@ -69,31 +59,4 @@ func KindOf(step diff.Step) string {
 		return StepNudge
 	}
 	return StepShard
-}
-
-// ObservePhaseError counts a run of a phase in which something failed.
-func (m *Metrics) ObservePhaseError(phase string) { m.Work.Errors.WithLabelValues(phase).Inc() }
-
-// ObservePutBack counts a step that was written, where it put back what others had changed. What a rollout or a person
-// asked for is none.
-func (m *Metrics) ObservePutBack(step diff.Step) {
-	var why diff.Why
-	switch s := step.(type) {
-	case diff.PatchShard:
-		why = s.Why
-	case diff.PatchWorkload:
-		why = s.Why
-	}
-	switch why {
-	case diff.Unstamped, diff.Broken, diff.Drifted, diff.Stopped:
-		m.Work.PutBack.WithLabelValues(KindOf(step), string(why)).Inc()
-	}
-}
-
-// ObserveDecided shows when the plan in force was decided; the zero time says that nobody knows.
-func (m *Metrics) ObserveDecided(at time.Time) {
-	m.Work.Decided.Reset()
-	if !at.IsZero() {
-		m.Work.Decided.WithLabelValues().Set(float64(at.Unix()))
-	}
 }

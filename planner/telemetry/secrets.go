@@ -15,9 +15,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// SecretRef is the cluster Secret that an event is on, in the plan's namespace.
-type SecretRef struct{ Name, UID string }
-
 const (
 	// mostOnSecrets is how many events of one reason cluster Secrets get within secretsSpan: a rollout, or a webhook
 	// that comes back, writes thousands. Each reason has room of its own, so that nobody who brings one about takes it

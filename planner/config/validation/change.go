@@ -45,14 +45,6 @@ func validateChange(c config.Change, p *field.Path) field.ErrorList {
 	return errs
 }
 
-// required wants low <= got <= high of a field that has no default.
-func required[T int | config.Duration](p *field.Path, got, low, high T) field.ErrorList {
-	if got == 0 {
-		return field.ErrorList{field.Required(p, fmt.Sprintf("write one between %v and %v", low, high))}
-	}
-	return between(p, got, low, high)
-}
-
 func validateRollout(r config.Rollout, p *field.Path) field.ErrorList {
 	errs := oneImplementation(&r, p)
 	if r.Live != nil {

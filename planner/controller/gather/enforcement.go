@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/conflicts"
-	"ballast/planner/controller/wiring"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -26,31 +24,6 @@ const (
 	// ProbeFresh is how old an answer may be on which a rollout begins.
 	ProbeFresh = 10 * time.Second
 )
-
-// probed is the last answer of a probe.
-type probed struct {
-	at    time.Time
-	holds bool
-}
-
-// Asker asks the world for a cycle, and believes an answer for a while.
-type Asker struct {
-	*wiring.Options
-	probed      probed
-	last        answer // of Prometheus
-	found       []conflicts.Finding
-	conflictsAt time.Time
-	resizable   *bool
-	resizableAt time.Time
-	around      around
-	putBack     map[string]said // by webhook
-}
-
-// said is what a webhook's pod said of whose writes it put back, and when.
-type said struct {
-	probing.PutBack
-	at time.Time
-}
 
 const (
 	// heardFor is how long what a webhook's pod said counts after it said it last: each probe asks one of them.

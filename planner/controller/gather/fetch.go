@@ -9,19 +9,9 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
-	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/telemetry"
 )
-
-// answer is Prometheus's last answer.
-type answer struct {
-	at      time.Time
-	poll    config.Poll
-	of      plan.Target // whose pods the queries select
-	fetched []poll.Fetched
-	owners  poll.Fetched
-}
 
 // lasts is how long an answer is planned with: an interval, and never until its samples are older than they may be.
 func lasts(c config.PlannerConfig) time.Duration {

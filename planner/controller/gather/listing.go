@@ -19,22 +19,6 @@ const (
 	standsFor = 30 * time.Minute
 )
 
-// counted is how many Applications there are, and when that was so.
-type counted struct {
-	namespace string
-	of        ownership.Applications
-	at        time.Time
-	ended     time.Time // by this process' clock
-	err       error
-}
-
-// asked is one question about Applications that goes on beside the cycles that wait for its answer no longer, and the
-// last answer.
-type asked struct {
-	running chan counted // the listing that goes on
-	last    counted
-}
-
 // count asks how many Applications there are, for as long as wait lasts. One listing goes on beside the cycles that
 // wait for it no longer, and the last numbers stand meanwhile.
 func (o *Observer) count(

@@ -47,32 +47,6 @@ type Setting struct {
 	Seats  map[int]int  // a replica for each item of a group, if those that look for one should be at a loss
 }
 
-// Check refuses what has no plan.
-func (p Question) Check() (Setting, error) {
-	frame, err := partition.NewFrame(p.Items, p.Bounds)
-	if err != nil {
-		return Setting{}, err
-	}
-	if p.Now != nil && len(p.Now) != len(p.Items) {
-		return Setting{}, fmt.Errorf("partitioning %d items: the plan in force has %d", len(p.Items), len(p.Now))
-	}
-	s := Setting{Frame: frame, Question: p}
-	if s.Groups, err = newGroups(p); err != nil {
-		return Setting{}, err
-	}
-	if s.Seats, err = s.seat(); err != nil {
-		return Setting{}, err
-	}
-	s.reduce()
-	if p.Bounds.Memory > 0 {
-		s.Bytes = make([]plan.Bytes, len(p.Items))
-		for i := range p.Items {
-			s.Bytes[i] = p.Items[i].Memory
-		}
-	}
-	return s, nil
-}
-
 // Stands is an item's replica in the plan in force, plan.NoReplica if it has none.
 func (p *Question) Stands(i int) int {
 	if p.Now == nil || p.Now[i] < 0 || p.Now[i] >= p.Replicas {
@@ -84,42 +58,12 @@ func (p *Question) Stands(i int) int {
 // IsClosed reports whether a replica receives nothing.
 func (p *Question) IsClosed(replica int) bool { return replica < len(p.Closed) && p.Closed[replica] }
 
-// reduce divides loads and capacity by their greatest common divisor.
-func (s *Setting) reduce() {
-	unit := s.Capacity
-	s.Loads = make([]plan.Load, len(s.Items))
-	for i := range s.Items {
-		load := s.Items[i].Load
-		s.Loads[i] = load
-		s.Total += load
-		if unit != 1 {
-			unit = gcd(unit, load)
-		}
-	}
-	if unit <= 1 {
-		return
-	}
-	for i := range s.Loads {
-		s.Loads[i] /= unit
-	}
-	s.Total /= unit
-	s.Capacity /= unit
-	s.Heaviest /= unit
-}
-
 // Lighter orders items by load, then by ID.
 func (s *Setting) Lighter(a, b int32) int {
 	if la, lb := s.Loads[a], s.Loads[b]; la != lb {
 		return cmp.Compare(la, lb)
 	}
 	return cmp.Or(cmp.Compare(s.Items[a].ID, s.Items[b].ID), cmp.Compare(a, b))
-}
-
-func gcd(a, b plan.Load) plan.Load {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // Twice is an item that a list has twice; callers that order items by ID find it.

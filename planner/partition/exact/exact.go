@@ -7,24 +7,11 @@ package exact
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"ballast/planner/partition/pack"
 	"ballast/planner/plan"
 )
-
-// None is the Best of a Bound for which nothing was found.
-const None = math.MaxInt64
-
-// Bound is what is known of a least value: none is below Least, and Best was found.
-type Bound struct {
-	Least int64
-	Best  int64
-}
-
-// Proved reports whether Best is the least there is.
-func (b Bound) Proved() bool { return b.Least == b.Best }
 
 // Replicas is the fewest replicas for loads of which none may carry more than its capacity. A load above the capacity
 // has one of its own.

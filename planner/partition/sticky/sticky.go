@@ -65,15 +65,6 @@ type Answer struct {
 	Steps           int // of the budget that it took
 }
 
-// Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved
-// there, up to MaxMoves a call, and Done says that all have been and the replica is gone.
-type Drain struct {
-	Fits    bool
-	Done    bool
-	Replica int
-	Items   int
-}
-
 // Midway is how far a replica above high gives items up as ballast asks for it: not to high alone, since it would be
 // above it again at once, nor to low, since each percent more is moves.
 func Midway(high, low plan.Load) plan.Load { return low + (high-low)/2 }

@@ -13,10 +13,6 @@ import (
 	promapi "github.com/prometheus/client_golang/api"
 )
 
-// MaxString bounds one string of an answer, in bytes; of what a label may name, a pod with a URL is the longest: 253
-// and 512.
-const MaxString = 2 << 10
-
 // What an answer takes is told from its text, before anything of it is decoded: client_golang holds the text up to
 // five times, and makes of a sample of 42 bytes a map, a struct and strings of 500. Of 20,000 clusters, four times the
 // fleet that ballast is made for, a default metric takes 40 MiB and the owners 48.
@@ -32,24 +28,6 @@ var (
 	errNoText   = errors.New("the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url")
 	errTooLarge = fmt.Errorf("the answer would take more than %d MiB of memory: let the query aggregate by the label that it is matched by", maxAnswer>>20)
 )
-
-// weight is what the bytes of a JSON text may take once they are decoded: each is held up to five times, an object is
-// a map of eight places of 32 bytes, half a string is its half of a header, an allocation and, where a map grows, a
-// place in it. What stands inside of strings counts as if it were structure.
-func weight(text []byte) int64 {
-	sum := int64(len(text)) * 5
-	for _, b := range text {
-		switch b {
-		case '{':
-			sum += 400
-		case '"':
-			sum += 28
-		case ',':
-			sum += 20
-		}
-	}
-	return sum
-}
 
 // Allowance is what one query's answer may take. A large one waits for the slot, so that there is one at a time.
 type Allowance struct {

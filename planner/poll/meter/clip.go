@@ -1,8 +1,30 @@
 package meter
 
+// MaxString bounds one string of an answer, in bytes; of what a label may name, a pod with a URL is the longest: 253
+// and 512.
+const MaxString = 2 << 10
+
 // TooLong stands for a string of an answer that is longer than MaxString: nothing is made of it, and it is never
 // printed.
 const TooLong = "a string of more than 2 KiB"
+
+// weight is what the bytes of a JSON text may take once they are decoded: each is held up to five times, an object is
+// a map of eight places of 32 bytes, half a string is its half of a header, an allocation and, where a map grows, a
+// place in it. What stands inside of strings counts as if it were structure.
+func weight(text []byte) int64 {
+	sum := int64(len(text)) * 5
+	for _, b := range text {
+		switch b {
+		case '{':
+			sum += 400
+		case '"':
+			sum += 28
+		case ',':
+			sum += 20
+		}
+	}
+	return sum
+}
 
 // clipping takes an answer's text part by part and keeps it, with TooLong for its longest strings. They take no memory,
 // so that a few labels of a megabyte, which whoever may create a cluster Secret brings about, do not take the room of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"fmt"
 
 	"github.com/prometheus/common/config"
@@ -26,6 +27,19 @@ func rotating(c *config.HTTPClientConfig) []config.HTTPClientOption {
 }
 
 func hasCA(c config.TLSConfig) bool { return c.CA != "" || c.CAFile != "" || c.CARef != "" }
+
+// secretOf reads a secret where it is. prometheus/common's references need a manager of secrets, which ballast has not.
+func secretOf(text config.Secret, file, ref string) (config.SecretReader, error) {
+	switch {
+	case text != "":
+		return config.NewInlineSecret(string(text)), nil
+	case file != "":
+		return config.NewFileSecret(file), nil
+	case ref != "":
+		return nil, errors.New("cannot use secret ref without manager")
+	}
+	return nil, nil
+}
 
 // newTLSConfig is prometheus/common's, with the client's key judged before anything computes with it, in each handshake
 // too: a key that somebody made up takes days.

@@ -131,19 +131,6 @@ func (t *tokens) transport() (http.RoundTripper, error) {
 	return config.NewTLSRoundTripper(first, settings, to)
 }
 
-// secretOf reads a secret where it is. prometheus/common's references need a manager of secrets, which ballast has not.
-func secretOf(text config.Secret, file, ref string) (config.SecretReader, error) {
-	switch {
-	case text != "":
-		return config.NewInlineSecret(string(text)), nil
-	case file != "":
-		return config.NewFileSecret(file), nil
-	case ref != "":
-		return nil, errors.New("cannot use secret ref without manager")
-	}
-	return nil, nil
-}
-
 // get gives a token that is valid.
 func (t *tokens) get() (token *oauth2.Token, err error) {
 	defer func() {

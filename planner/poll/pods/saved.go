@@ -3,7 +3,6 @@ package pods
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -32,14 +31,6 @@ const (
 )
 
 var errSaved = errors.New("it is not what a window is saved as")
-
-// digest is what a server is saved by, in place of a URL of any length.
-type digest [6]byte
-
-func digestOf(url string) digest {
-	sum := sha256.Sum256([]byte(url))
-	return digest(sum[:6])
-}
 
 // levelOf is the level of a rate, from 0 for none.
 func levelOf(rate float32) uint64 {

@@ -2,6 +2,7 @@ package pods
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"math"
 	"slices"
 	"time"
@@ -50,6 +51,14 @@ type server struct {
 	rates [2][steps]slot // events, reconciles
 	most  [2][slots]slot // objects, apps
 	seen  [metrics]int64 // when a pod showed it last, in Unix milliseconds
+}
+
+// digest is what a server is saved by, in place of a URL of any length.
+type digest [6]byte
+
+func digestOf(url string) digest {
+	sum := sha256.Sum256([]byte(url))
+	return digest(sum[:6])
 }
 
 // slot is a value of one step of five minutes; the zero slot has none.

@@ -10,6 +10,13 @@ import (
 	"strings"
 )
 
+// Bounds of a query, in bytes.
+const (
+	maxTemplate = 16 << 10 // as it is written; what people write has some 2 KiB
+	maxQuery    = 64 << 10 // as it is rendered, and any value in it: a Prometheus takes no longer ones in a URL
+	maxError    = 1000     // of what is said of one
+)
+
 // Bounds of one rendering. A query of Prometheus's own mixins has 2 KiB.
 const (
 	maxWork     = 256 << 10 // bytes that functions read and make in all: four of the longest queries
@@ -17,6 +24,14 @@ const (
 	scalarSize  = 24        // bytes of a number's text, and what an element of a list takes beside its text
 	maxFormat   = 1 << 10   // of a format, in bytes
 	maxWidth    = 99        // of what printf fills up
+)
+
+// Bounds of regular expressions. Go's take time in proportion to pattern and text, but .{0,900} is a short pattern of
+// 900 steps a letter, and replacing all of a text begins anew after each match.
+const (
+	maxPattern = 256     // bytes
+	maxProgram = 1000    // steps a letter; those that people write have some 50
+	maxSteps   = 4 << 20 // of all searches of one rendering: 60 steps a letter, for each match in a URL of 250 letters
 )
 
 var (

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-	"text/template/parse"
 
 	"github.com/Masterminds/sprig/v3"
 
@@ -109,58 +108,4 @@ func refusal(name string, offered template.FuncMap) error {
 		return fmt.Errorf("the function %q may not be used in a query: did you mean %s?", name, nearest)
 	}
 	return fmt.Errorf("the function %q may not be used in a query: use %s", name, strings.Join(names, ", "))
-}
-
-// judge refuses what may go on without end, and every function that is not offered.
-func judge(n parse.Node, offered template.FuncMap) error {
-	switch n := n.(type) {
-	case *parse.ListNode:
-		return judgeList(n, offered)
-	case *parse.ActionNode:
-		return judge(n.Pipe, offered)
-	case *parse.IfNode:
-		return judgeBranch(n.BranchNode, offered)
-	case *parse.WithNode:
-		return judgeBranch(n.BranchNode, offered)
-	case *parse.PipeNode:
-		for _, command := range n.Cmds {
-			for _, arg := range command.Args {
-				if err := judge(arg, offered); err != nil {
-					return err
-				}
-			}
-		}
-	case *parse.ChainNode:
-		return judge(n.Node, offered)
-	case *parse.IdentifierNode:
-		if _, ok := offered[n.Ident]; !ok && !slices.Contains(fromGo[:], n.Ident) {
-			return refusal(n.Ident, offered)
-		}
-	case *parse.TextNode, *parse.CommentNode, *parse.DotNode, *parse.NilNode, *parse.FieldNode, *parse.VariableNode,
-		*parse.BoolNode, *parse.NumberNode, *parse.StringNode: // they end
-	default: // range, template, break, continue, and what a later Go adds
-		return errLoops
-	}
-	return nil
-}
-
-func judgeList(l *parse.ListNode, offered template.FuncMap) error {
-	if l == nil {
-		return nil
-	}
-	for _, n := range l.Nodes {
-		if err := judge(n, offered); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func judgeBranch(b parse.BranchNode, offered template.FuncMap) error {
-	for _, n := range []parse.Node{b.Pipe, b.List, b.ElseList} {
-		if err := judge(n, offered); err != nil {
-			return err
-		}
-	}
-	return nil
 }

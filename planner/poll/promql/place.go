@@ -1,8 +1,6 @@
 package promql
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"text/template/parse"
 )
@@ -40,19 +38,6 @@ func (p place) next(c byte) place {
 
 // keeps is the function behind each action that gives text.
 const keeps = "_keepsItsPlace"
-
-var errLeaves = errors.New("what it gives for this cluster would end the PromQL string that it stands in, or leave one open: " +
-	"look at the cluster's name and server, and at the functions that cut them")
-
-// keepsItsPlace gives a value as it is, if the query goes on behind it in the string, or outside of any, where it
-// began.
-func (t *Template) keepsItsPlace(value any) (any, error) {
-	began := t.out.at
-	if end, left := began.after(fmt.Sprint(value)); end != (place{in: began.in}) || left && began.in != 0 {
-		return nil, errLeaves
-	}
-	return value, nil
-}
 
 // watch has keepsItsPlace look at what each action gives.
 func watch(list *parse.ListNode) {

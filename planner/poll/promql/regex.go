@@ -9,14 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of regular expressions. Go's take time in proportion to pattern and text, but .{0,900} is a short pattern of
-// 900 steps a letter, and replacing all of a text begins anew after each match.
-const (
-	maxPattern = 256     // bytes
-	maxProgram = 1000    // steps a letter; those that people write have some 50
-	maxSteps   = 4 << 20 // of all searches of one rendering: 60 steps a letter, for each match in a URL of 250 letters
-)
-
 var errTooManySteps = errors.New("its regular expressions take too many steps: shorten them, or use replace")
 
 // compile makes a regular expression of at most maxPattern bytes for a number of searches in a text, and gives the

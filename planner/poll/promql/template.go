@@ -17,13 +17,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// Bounds of a query, in bytes.
-const (
-	maxTemplate = 16 << 10 // as it is written; what people write has some 2 KiB
-	maxQuery    = 64 << 10 // as it is rendered, and any value in it: a Prometheus takes no longer ones in a URL
-	maxError    = 1000     // of what is said of one
-)
-
 // Template is a query with holes for a cluster. What fills them is escaped for a PromQL string in double or single
 // quotes, so that no cluster's name or URL can end the string it stands in; an ordinary one is not changed by that.
 // Functions may cut or decode what is escaped: where what an action gives would end the string all the same, the query
@@ -75,6 +68,60 @@ func parseTemplate(text string) (*Template, error) {
 	var err error
 	t.parsed, err = template.New(name).Funcs(offered).Option("missingkey=error").AddParseTree(name, tree)
 	return t, err
+}
+
+// judge refuses what may go on without end, and every function that is not offered.
+func judge(n parse.Node, offered template.FuncMap) error {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		return judgeList(n, offered)
+	case *parse.ActionNode:
+		return judge(n.Pipe, offered)
+	case *parse.IfNode:
+		return judgeBranch(n.BranchNode, offered)
+	case *parse.WithNode:
+		return judgeBranch(n.BranchNode, offered)
+	case *parse.PipeNode:
+		for _, command := range n.Cmds {
+			for _, arg := range command.Args {
+				if err := judge(arg, offered); err != nil {
+					return err
+				}
+			}
+		}
+	case *parse.ChainNode:
+		return judge(n.Node, offered)
+	case *parse.IdentifierNode:
+		if _, ok := offered[n.Ident]; !ok && !slices.Contains(fromGo[:], n.Ident) {
+			return refusal(n.Ident, offered)
+		}
+	case *parse.TextNode, *parse.CommentNode, *parse.DotNode, *parse.NilNode, *parse.FieldNode, *parse.VariableNode,
+		*parse.BoolNode, *parse.NumberNode, *parse.StringNode: // they end
+	default: // range, template, break, continue, and what a later Go adds
+		return errLoops
+	}
+	return nil
+}
+
+func judgeList(l *parse.ListNode, offered template.FuncMap) error {
+	if l == nil {
+		return nil
+	}
+	for _, n := range l.Nodes {
+		if err := judge(n, offered); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func judgeBranch(b parse.BranchNode, offered template.FuncMap) error {
+	for _, n := range []parse.Node{b.Pipe, b.List, b.ElseList} {
+		if err := judge(n, offered); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Render fills the query for one cluster. The keys are id, uid, namespace, name and server, and the seed's spellings
@@ -196,26 +243,15 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Escape writes a value so that it stays inside a PromQL string. Quotes become \x22, \x27 and \x60, which both kinds of
-// quotes allow, where \" would not be.
-func Escape(value string) string {
-	if !strings.ContainsFunc(value, needsEscape) {
-		return strings.ToValidUTF8(value, "�")
-	}
-	var b strings.Builder
-	for _, r := range value {
-		switch {
-		case r == '\\':
-			b.WriteString(`\\`)
-		case needsEscape(r):
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+var errLeaves = errors.New("what it gives for this cluster would end the PromQL string that it stands in, or leave one open: " +
+	"look at the cluster's name and server, and at the functions that cut them")
 
-func needsEscape(r rune) bool {
-	return r < ' ' || r == 0x7f || r == '"' || r == '\'' || r == '`' || r == '\\'
+// keepsItsPlace gives a value as it is, if the query goes on behind it in the string, or outside of any, where it
+// began.
+func (t *Template) keepsItsPlace(value any) (any, error) {
+	began := t.out.at
+	if end, left := began.after(fmt.Sprint(value)); end != (place{in: began.in}) || left && began.in != 0 {
+		return nil, errLeaves
+	}
+	return value, nil
 }

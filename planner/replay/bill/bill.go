@@ -63,9 +63,6 @@ const (
 	HVPA  = "HVPA's rules"
 )
 
-// request is what one replica asks for, in thousandths: cores, and bytes.
-type request map[string]int64
-
 // Tally counts while a replay goes on. The zero value has counted nothing.
 type Tally struct {
 	apply    config.SizeApply
@@ -215,39 +212,6 @@ func (a account) way(name string) Way {
 
 // rounded keeps two digits behind the point.
 func rounded(v float64) float64 { return math.Round(v*100) / 100 }
-
-// held are the requests that a plan holds each replica at.
-func held(p plan.Plan, replicas int) []request {
-	all := make([]request, replicas)
-	for r := range all {
-		own, sized := p.SizeOf(r)
-		if !sized && p.Resources != nil {
-			own = *p.Resources
-		}
-		all[r] = requestOf(own)
-	}
-	return all
-}
-
-func requestOf(r plan.Resources) request {
-	out := request{}
-	for name, text := range r.Requests {
-		if q, err := size.ParseQuantity(text); err == nil {
-			out[name] = q.MilliValue()
-		}
-	}
-	return out
-}
-
-// differing is how many replicas that were there have another size now: one that comes has its size from the start.
-func differing(was, now []request) (n int) {
-	for r := range min(len(was), len(now)) {
-		if len(was[r]) > 0 && !maps.Equal(was[r], now[r]) {
-			n++
-		}
-	}
-	return n
-}
 
 // wanted is what the rules of requests compute, and the one size that fits the largest replica as their own delays
 // leave it. A resource of which an input is not known is in neither.

@@ -25,6 +25,8 @@ type Nodes struct {
 	Why     string    `json:"why,omitempty"`
 }
 
+func (s *Nodes) unknown(now time.Time) string { return unknown(s.Why, s.At, now) }
+
 // Room is what a node has for the controller's container: its allocatable without what the pod's other containers
 // request.
 type Room struct {

@@ -61,20 +61,6 @@ func WantsOf(s config.Size) Wants {
 // Any reports whether anything is needed.
 func (w Wants) Any() bool { return w.Nodes || w.VPA || w.HPA }
 
-// believedFor is how long what was seen last is believed while the API server does not answer.
-const believedFor = 30 * time.Minute
-
-const neverSeen = "it was not asked for yet"
-
-func unknown(why string, at, now time.Time) string {
-	if age := now.Sub(at); why == "" && age > believedFor {
-		return fmt.Sprintf("it was seen last %s ago", age.Round(time.Minute))
-	}
-	return why
-}
-
-func (s *Nodes) unknown(now time.Time) string { return unknown(s.Why, s.At, now) }
-
 // Of is an input of the surroundings as it was seen last; where it is not known, it says why.
 func (s Surroundings) Of(input string, now time.Time) (size.Reading, string) {
 	value, why := 0.0, neverSeen
