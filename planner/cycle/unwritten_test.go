@@ -72,8 +72,9 @@ func TestNoLevellingMovesWhatNobodyCanWrite(t *testing.T) {
 	})
 }
 
-// TestARowThatNobodyCanWriteStartsNoRollout: a pin that is taken away leaves the row beside the owner, which moves no row back: by a rule,
-// under x0y, that would stop every replica for a Secret that nobody writes.
+// TestARowThatNobodyCanWriteStartsNoRollout: a pin that is taken away leaves the row beside the owner. It goes back there, and stops no
+// replica for a Secret that nobody writes; once somebody can, its first shard is its owner's, under x0y too. Found by a crash run of seed
+// 20261128: a Secret that was refused for seven minutes amid x0y's restart was written to a replica that did not have its cluster.
 func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 	w := newWorld(10, 10, 10, 10, 10, 10)
 	w.in.Config.Partition = config.Partition{Sticky: config.Default().Partition.Sticky}
@@ -96,9 +97,14 @@ func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 		if c := w.last.Candidate; c != nil && strings.Contains(c.Verdict, "a rule asks for") {
 			t.Fatalf("the candidate: %s", c.Verdict)
 		}
-		if at := w.row(t, "c000"); at != 0 || w.in.InForce.Rollout != nil {
-			t.Fatalf("its row is on replica %d, and nobody can write it; %+v", at, w.in.InForce.Rollout)
+		if at := w.row(t, "c000"); at != 1 || w.in.InForce.Rollout != nil {
+			t.Fatalf("its row is on replica %d, and its owner is 1; %+v", at, w.in.InForce.Rollout)
 		}
+	}
+	w.refuses, w.in.Barred = nil, nil
+	w.run(1)
+	if diff := cmp.Diff(discover.ShardValue{State: discover.ShardValid, N: 1}, w.secret("c000").Shard); diff != "" {
+		t.Errorf("its first shard (-want +got):\n%s", diff)
 	}
 }
 

@@ -208,8 +208,7 @@ func (l layout) pin() {
 
 // stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, where one pod alone says
 // that it is, unless a pin or a rollout says otherwise: its first shard, once it can be written, moves nothing. In the
-// modes that restart replicas that owner is another with each number of them, and a row that went after it could begin
-// the next restart.
+// modes that restart replicas the algorithm has another owner with each number of them, and the row follows that.
 func (l layout) stayHome(i int) {
 	c := l.Fleet.Clusters[i]
 	said := l.In.Observed.Reported.Clusters[c.Shard.ID].Owners
@@ -219,11 +218,10 @@ func (l layout) stayHome(i int) {
 	row, known := l.Next.Clusters[c.Shard.ID]
 	_, pinned := l.Pins[c.Shard.ID]
 	unwritten := c.Immutable && !c.Alone && c.Explicit.State != discover.ShardValid
-	liveAtRest := l.In.Config.Rollout.Live != nil && l.Next.Rollout == nil
-	if !known || pinned {
+	if !known || pinned || !unwritten || l.Next.Rollout != nil {
 		return
 	}
-	if moves := row.Replica != said[0] && said[0] < l.Next.Replicas; moves && unwritten && liveAtRest {
+	if row.Replica != said[0] && said[0] < l.Next.Replicas {
 		row.Replica = said[0]
 		l.Next.Clusters[c.Shard.ID] = row
 	}

@@ -332,13 +332,14 @@ func TestLives(t *testing.T) {
 // and history were lost, and for some minutes nobody could tell a dead replica from one that would be back. In 24 of the strange ones a pin
 // kept the others of its group on a dead replica. In 7 of the stranger ones plan and history were lost, and what a group asks for stopped
 // every replica for a second time that day; in 713 the judge counted of a group only the clusters that were together already; in 54 it
-// did not know that under mode live a silent replica receives nothing, nor in 56 does one that was killed for its memory before a trip; and in
-// 10 of the rich ones that a replica which may be back at once holds up no dead one.
+// did not know that under mode live a silent replica receives nothing, nor in 56 does one that was killed for its memory before a trip; in 506 and
+// 559 that a Secret which went and comes back is a new one; and in 10 of the rich ones that a replica which may be back at once holds up no
+// dead one.
 func TestLivesThatEndedBadlyOnce(t *testing.T) {
 	for d, seeds := range map[draw][]uint64{
 		kept:     {212, 721, 984},
 		wider:    {291, 323, 330, 332, 389, 509, 511, 523, 579},
-		widest:   {42, 56, 204, 254, 298, 707, 971},
+		widest:   {42, 56, 204, 254, 298, 506, 559, 707, 971},
 		strange:  {24},
 		stranger: {7, 54, 713},
 		rich:     {10},

@@ -33,6 +33,8 @@ func (j *judge) tally() {
 		w.home, w.excused, w.ailing = map[string]int{}, map[string]time.Time{}, map[int]time.Time{}
 	}
 	j.excuses(now)
+	// A Secret that is gone had no replica: one that comes back by its name is a new one.
+	maps.DeleteFunc(w.home, func(name string, _ int) bool { return !slices.Contains(j.Clusters, name) })
 	before := len(w.levels)
 	for _, name := range j.Clusters {
 		shard, stamped := j.Shards[name]
