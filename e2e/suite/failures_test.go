@@ -14,7 +14,9 @@ import (
 
 func failures(w *world) {
 	var p site.Plan
-	BeforeEach(func(ctx SpecContext) { p = w.plan(ctx) })
+	BeforeEach(func(ctx SpecContext) {
+		p = w.planSoon(ctx, "want nothing under way", func(p site.Plan) bool { return p.Rollout == nil })
+	})
 
 	It("moves nothing when the leader is killed and the other takes over", func(ctx SpecContext) {
 		pod, err := w.Leader(ctx)

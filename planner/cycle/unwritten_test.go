@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -91,8 +93,11 @@ func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 	}
 	w.in.Pins = nil
 	for range 60 {
-		w.in.Observed = input.Observed{Known: true, Reported: ownership.Observation{Clusters: map[string]ownership.ClusterObservation{
-			"c000": {Owners: []int{1}, Live: []int{1}, Apps: 1}}}}
+		seen := map[string]ownership.ClusterObservation{}
+		for i, at := range []int{1, 0, 2, 1, 2, 0} {
+			seen[fmt.Sprintf("c%03d", i)] = ownership.ClusterObservation{Owners: []int{at}, Live: []int{at}, Apps: 1}
+		}
+		w.in.Observed = input.Observed{Known: true, Reported: ownership.Observation{Asked: true, Clusters: seen}}
 		w.run(1)
 		if c := w.last.Candidate; c != nil && strings.Contains(c.Verdict, "a rule asks for") {
 			t.Fatalf("the candidate: %s", c.Verdict)
@@ -142,5 +147,53 @@ func TestARowThatNobodyCanWriteGoesHome(t *testing.T) {
 	w.step(time.Minute)
 	if diff := cmp.Diff(discover.ShardValue{State: discover.ShardValid, N: 1}, w.secret(name).Shard); diff != "" {
 		t.Errorf("its first shard (-want +got):\n%s", diff)
+	}
+}
+
+// TestARollbackLeavesWhatNobodyCanWrite: the row of such a Secret goes home, so that one that a rollback moved would begin it anew each time it
+// ended, under x0y with a stop of every replica. The Secret is named, and the rollback is done.
+func TestARollbackLeavesWhatNobodyCanWrite(t *testing.T) {
+	late := config.Duration(10 * time.Minute)
+	for mode, rollout := range map[string]config.Rollout{
+		"live":    {},
+		"x0y":     {X0Y: &config.X0YRollout{}, StageTimeout: late},
+		"default": {Default: &config.DefaultRollout{}, StageTimeout: late},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			if mode != "live" {
+				w.in.Config.Rollout = rollout
+				w.minutes(60)
+			}
+			name := w.on(1)[0]
+			w.secret(name).Shard = discover.ShardValue{State: discover.ShardAbsent}
+			w.placed, w.in.Barred = map[string]int{name: 1}, map[string]string{name: "a policy refuses it"}
+			w.refuses = map[string]bool{name: true}
+			w.in.Pins = plan.Pins{name: 0}
+			w.minutes(20)
+			pinned := w.in.InForce.Clone()
+			w.in.Pins = nil
+			w.minutes(5)
+			if was, at := pinned.Clusters[name].Replica, w.row(t, name); was != 0 || at != 1 {
+				t.Fatalf("its row was on replica %d and is on %d, want 0 and 1", was, at)
+			}
+			w.in.Rollback = &input.Rollback{Revision: 7, Plan: &pinned}
+			out := w.until(t, "the rollback is done", time.Hour, func(out outcome.Outcome) bool { return out.Done })
+			var said []string
+			for _, p := range out.Problems {
+				if p.Kind == "RollbackSkips" {
+					said = append(said, p.Message)
+				}
+			}
+			want := []string{"of what is to go back to revision 7, " + name + " stay: nobody can write their Secrets, and their rows are their owners'"}
+			if diff := cmp.Diff(want, said); diff != "" || w.in.InForce.Rollout != nil {
+				t.Errorf("told (-want +got):\n%s; %+v", diff, w.in.InForce.Rollout)
+			}
+			w.in.Rollback = nil
+			w.minutes(30)
+			if at := w.row(t, name); at != 1 || w.in.InForce.Rollout != nil {
+				t.Errorf("its row is on replica %d, want 1; %+v", at, w.in.InForce.Rollout)
+			}
+		})
 	}
 }

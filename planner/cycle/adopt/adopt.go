@@ -47,7 +47,9 @@ func Plan(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins)
 	l.describe()
 	a.Regroup()
 	for _, m := range rollout.Moves(base, a.Next) {
-		a.Moved = append(a.Moved, outcome.Move{Cluster: m.Cluster, From: m.From, To: m.To})
+		if !slices.Contains(a.followed, m.Cluster) { // it is there already
+			a.Moved = append(a.Moved, outcome.Move{Cluster: m.Cluster, From: m.From, To: m.To})
+		}
 	}
 	return a
 }

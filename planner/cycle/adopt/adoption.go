@@ -16,4 +16,6 @@ type Adoption struct {
 	Moved []outcome.Move // clusters that have another replica than in the plan before
 	Notes []string       // what changed, in words
 	Found []problem.Problem
+
+	followed []string // clusters whose rows went to the replica that has them
 }

@@ -199,31 +199,31 @@ func (l layout) pin() {
 	for _, u := range l.Fleet.Groups() {
 		if len(u.Clusters) > 1 {
 			l.unite(u, v)
-		} else {
+		} else if l.Fixed().Follows(u) {
 			l.stayHome(u.Clusters[0])
 		}
 	}
 	l.leaveAlone(v)
 }
 
-// stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, where one pod alone says
-// that it is, unless a pin or a rollout says otherwise: its first shard, once it can be written, moves nothing. In the
-// modes that restart replicas the algorithm has another owner with each number of them, and the row follows that.
+// stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, where all pods say that
+// it is that one: its first shard, once it can be written, moves nothing. In the modes that restart replicas the
+// algorithm has another owner with each number of them, and the row follows that.
 func (l layout) stayHome(i int) {
-	c := l.Fleet.Clusters[i]
-	said := l.In.Observed.Reported.Clusters[c.Shard.ID].Owners
-	if len(said) != 1 || said[0] != l.Owners[i] || said[0] == plan.NoReplica {
-		return // by the algorithm alone it would be a guess
+	seen := l.In.Observed.Reported
+	said := seen.Clusters[l.Fleet.Clusters[i].Shard.ID].Owners
+	if len(said) != 1 || said[0] != l.Owners[i] || !seen.Asked || seen.Quoted(said[0]) {
+		return // by the algorithm alone, or beside a pod that keeps silent, it would be a guess
 	}
-	row, known := l.Next.Clusters[c.Shard.ID]
-	_, pinned := l.Pins[c.Shard.ID]
-	unwritten := c.Immutable && !c.Alone && c.Explicit.State != discover.ShardValid
-	if !known || pinned || !unwritten || l.Next.Rollout != nil {
+	name, owner := l.Fleet.Clusters[i].Shard.ID, said[0]
+	row, known := l.Next.Clusters[name]
+	if !known || l.Next.Rollout != nil || ground.Rolling(l.In, l.Next) {
 		return
 	}
-	if row.Replica != said[0] && said[0] < l.Next.Replicas {
-		row.Replica = said[0]
-		l.Next.Clusters[c.Shard.ID] = row
+	if row.Replica != owner && owner >= 0 && owner < l.Next.Replicas {
+		row.Replica = owner
+		l.Next.Clusters[name] = row
+		l.followed = append(l.followed, name)
 	}
 }
 

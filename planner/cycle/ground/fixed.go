@@ -46,11 +46,22 @@ func (f Fixed) Stays(i int) int {
 	}
 	env := f.Env().Of(f.Next.Replicas) // 0 is one that is not held, and worth no restart
 	restarts := env != 0 && env != standing.ControllerReplicas(f.In.Workload)
-	at := f.Standing(i) // its owner, but for a row that nobody can write: no rollout begins for one
+	at := f.Standing(i) // its owner, or until all pods have said who that is, its row
 	if restarts || at >= f.Next.Replicas {
 		return plan.NoReplica
 	}
 	return at
+}
+
+// Follows reports whether the row of a server's Secret follows its owner: it names no replica, and nobody can write one
+// there, so that Argo CD has it where its algorithm does. Several Secrets of one server go together.
+func (f Fixed) Follows(u discover.Unit) bool {
+	if len(u.Clusters) != 1 {
+		return false
+	}
+	c := f.Fleet.Clusters[u.Clusters[0]]
+	_, pinned := f.Pins[c.Shard.ID]
+	return c.Immutable && !c.Alone && c.Explicit.State != discover.ShardValid && !pinned
 }
 
 // Carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets

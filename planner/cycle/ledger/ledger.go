@@ -164,7 +164,8 @@ func MovedBy(r plan.Rollout) map[string]int {
 // one Secret's pin or shard to and fro must not take the budget of all others by it.
 const askedOnce = 24 * time.Hour
 
-// CountAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
+// CountAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say; a row that went to the
+// replica that has its cluster moved nothing.
 func (l Ledger) CountAdopted(a *adopt.Adoption) {
 	if l.In.InForce != nil && l.In.InForce.Mode.Enforced() && a.Next.Mode.Enforced() {
 		l.enterAsked(change.Pin, outcome.ClustersOf(a.Moved), a.Next, a.Beside)

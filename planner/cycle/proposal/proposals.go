@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/ledger"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
@@ -152,8 +153,8 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	if s.Next.FreeReplicas {
 		replicas = s.Next.Replicas
 	}
-	back, closed := map[string]int{}, s.Closed()
-	var stay []string
+	back, closed, follow := map[string]int{}, s.Closed(), followers(s)
+	var stay, follows []string
 	for _, cl := range s.Fleet.Clusters {
 		name := cl.Shard.ID
 		now, present := s.Next.Clusters[name]
@@ -161,8 +162,12 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 			continue
 		}
 		if row, known := r.Plan.Clusters[name]; known && row.Replica < replicas {
-			if now.Replica != row.Replica && closed[row.Replica] {
+			switch goes := now.Replica != row.Replica; {
+			case goes && closed[row.Replica]:
 				stay = append(stay, name)
+				continue
+			case goes && follow[name]: // adopt would take it home again
+				follows = append(follows, name)
 				continue
 			}
 			back[name] = row.Replica
@@ -171,32 +176,37 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 			replicas = max(replicas, pin+1)
 		}
 	}
-	var told []problem.Problem
-	if len(stay) > 0 {
-		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback,
-			Kind: "RollbackSkips", Message: fmt.Sprintf(
-				"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision,
-				problem.ClipList(stay))})
-	}
-	if beside := keepApart(s, back, replicas); len(beside) > 0 {
-		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback,
-			Kind: "RollbackSkips", Message: fmt.Sprintf(
-				"of what is to go back to revision %d, %s stay: a group keeps them apart from what is there",
-				r.Revision,
-				problem.ClipList(beside))})
-	}
-	if full := KeepWithin(s, back, replicas); len(full) > 0 {
-		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback,
-			Kind: "RollbackSkips", Message: fmt.Sprintf(
-				"of what is to go back to revision %d, %s stay: the replica has not the memory", r.Revision,
-				problem.ClipList(full))})
-	}
+	told := slices.Concat(
+		skips(r, stay, "the replica is unwell or cordoned"),
+		skips(r, follows, "nobody can write their Secrets, and their rows are their owners'"),
+		skips(r, keepApart(s, back, replicas), "a group keeps them apart from what is there"),
+		skips(r, KeepWithin(s, back, replicas), "the replica has not the memory"))
 	w := s.WantOf(replicas, back)
 	if len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.Next.Replicas {
 		return &Proposed{Done: true, Holds: true, Told: told}
 	}
 	return &Proposed{Want: w, Cause: change.Rollback, Told: told,
 		Why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
+}
+
+// skips says what a rollback leaves where it is, and why.
+func skips(r *input.Rollback, names []string, why string) []problem.Problem {
+	if len(names) == 0 {
+		return nil
+	}
+	return []problem.Problem{{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips",
+		Message: fmt.Sprintf("of what is to go back to revision %d, %s stay: %s", r.Revision, problem.ClipList(names), why)}}
+}
+
+// followers are the clusters whose rows follow their owners, by name.
+func followers(s *snapshot.Snapshot) map[string]bool {
+	follow := map[string]bool{}
+	for _, u := range s.Fleet.Groups() {
+		if s.Fixed().Follows(u) {
+			follow[s.Fleet.Clusters[u.Clusters[0]].Shard.ID] = true
+		}
+	}
+	return follow
 }
 
 // keepApart takes out of back what would share a replica with another one of its group, and names that.
