@@ -212,7 +212,8 @@ func (l layout) pin() {
 func (l layout) stayHome(i int) {
 	seen := l.In.Observed.Reported
 	said := seen.Clusters[l.Fleet.Clusters[i].Shard.ID].Owners
-	if len(said) != 1 || said[0] != l.Owners[i] || !seen.Asked || seen.Quoted(said[0]) {
+	told := seen.Asked && len(said) == 1 && !seen.Quoted(said[0])
+	if !told || said[0] != l.Owners[i] {
 		return // by the algorithm alone, or beside a pod that keeps silent, it would be a guess
 	}
 	name, owner := l.Fleet.Clusters[i].Shard.ID, said[0]

@@ -61,7 +61,8 @@ func (f Fixed) Follows(u discover.Unit) bool {
 	}
 	c := f.Fleet.Clusters[u.Clusters[0]]
 	_, pinned := f.Pins[c.Shard.ID]
-	return c.Immutable && !c.Alone && c.Explicit.State != discover.ShardValid && !pinned
+	unwritten := c.Immutable && !c.Alone && c.Explicit.State != discover.ShardValid
+	return unwritten && !pinned
 }
 
 // Carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets
