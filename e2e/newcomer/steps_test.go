@@ -315,10 +315,11 @@ func (w *walk) steers(t *testing.T) {
 		return !slices.Contains(slices.Collect(maps.Values(p.Replica())), emptied)
 	})
 	w.run(t, w.alice, "evacuate", []string{its, "--off"}, `^Replica `+its+` is no longer cordoned`)
-	// The simulated pods have no memory of their own: let it be 2000 bytes an object, beside 200 MB.
+	// The simulated pods have no memory of their own: let it be 2000 bytes an object, beside 200 MB. The clusters have just moved,
+	// and on a busy machine the objects are not yet asked for as of the same moment: the fit need not be exact here.
 	memory := "--memory-query=200e6 + 2000 * sum by (pod) (argocd_cluster_api_resource_objects)"
 	w.run(t, w.bob, "calibrate", []string{"--prometheus=" + w.Prometheus, memory, "--memory-limit=4Gi", "--range=3m", "--step=5s"},
-		`^memory +\d+ +[34] +1\.00 `, `^Memory of a pod: \d+\.\d MiB, and$`)
+		`^memory +\d+ +[34] +(0\.9\d|1\.00) `, `^Memory of a pod: \d+\.\d MiB, and$`)
 	w.run(t, w.alice, "rebase", []string{"--yes"}, `^Asked: the planner takes the references anew`)
 }
 

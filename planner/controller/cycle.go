@@ -228,6 +228,11 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		l.repairs.AddRepaired(in.Healed)
 		return "failed", err
 	}
+	if err := ctx.Err(); err != nil {
+		return "failed", err
+	}
+	ctx, end := finishing(ctx)
+	defer end()
 	storing := l.Clock.Now()
 	result, written, err := l.writes.write(ctx, in, out, base)
 	l.Metrics.PhaseTime.WithLabelValues("store").Observe(l.Clock.Since(storing).Seconds())
@@ -254,6 +259,18 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	}
 	l.status.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
 	return result, nil
+}
+
+// finishFor is how long a leader that is told to stop takes to finish the cycle whose plan it writes; a pod has 30 s.
+const finishFor = 5 * time.Second
+
+// finishing is the context of what writes a plan, and of what goes by it: a leader that is told to stop in between
+// finishes, so that the history has each plan that anybody saw. Whoever then deletes the plan meets its revision never
+// again.
+func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ended, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finishFor, end) })
+	return ended, func() { stop(); end() }
 }
 
 // report tells people what is new: problems once, and an enforcement that was turned off.
