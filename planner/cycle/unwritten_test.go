@@ -114,7 +114,7 @@ func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 }
 
 // TestARowThatNobodyCanWriteGoesHome: in mode live the row that a pin left beside the owner goes back to that, without a rollout, once the
-// owner alone says that it has the cluster. Its first shard, when it can be written, would take the cluster from its owner otherwise. While that
+// owner says itself that it has the cluster, and no other pod is silent. Its first shard, when it can be written, would take the cluster from its owner otherwise. While that
 // pod is silent nothing is guessed.
 func TestARowThatNobodyCanWriteGoesHome(t *testing.T) {
 	w := undecided(t, skewed(24)...)
@@ -147,6 +147,50 @@ func TestARowThatNobodyCanWriteGoesHome(t *testing.T) {
 	w.step(time.Minute)
 	if diff := cmp.Diff(discover.ShardValue{State: discover.ShardValid, N: 1}, w.secret(name).Shard); diff != "" {
 		t.Errorf("its first shard (-want +got):\n%s", diff)
+	}
+}
+
+// TestARowStaysWhereNobodyIsSureOfTheOwner: each of these alone keeps the row beside the owner, and once it is over the row goes home,
+// which is no move.
+func TestARowStaysWhereNobodyIsSureOfTheOwner(t *testing.T) {
+	for name, unsure := range map[string]func(w *liveWorld, is bool){
+		"another pod is silent": func(w *liveWorld, is bool) { w.mute = map[int]bool{2: is} },
+		"Prometheus alone says it of the owner": func(w *liveWorld, is bool) {
+			w.says = func(o *ownership.Observation) { o.Pods[1].Quoted = is }
+		},
+		"pods are being replaced": func(w *liveWorld, is bool) {
+			w.in.Workload.UpdatedReplicas = w.in.Workload.Replicas
+			if is {
+				w.in.Workload.UpdatedReplicas--
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			name := w.on(1)[0]
+			w.secret(name).Shard = discover.ShardValue{State: discover.ShardAbsent}
+			w.placed, w.in.Barred = map[string]int{name: 1}, map[string]string{name: "a policy refuses it"}
+			w.refuses = map[string]bool{name: true}
+			w.in.Pins = plan.Pins{name: 0}
+			w.minutes(20)
+			w.in.Pins = nil
+			unsure(w, true)
+			for range 25 { // a cluster that was pinned counts once a day
+				w.step(time.Hour)
+			}
+			moves := w.in.Memory.Changes.Ledger
+			if at := w.row(t, name); at != 0 {
+				t.Fatalf("its row is on replica %d, want 0 yet", at)
+			}
+			unsure(w, false)
+			w.minutes(10)
+			if at := w.row(t, name); at != 1 {
+				t.Errorf("its row is on replica %d, want 1", at)
+			}
+			if diff := cmp.Diff(moves, w.in.Memory.Changes.Ledger); diff != "" {
+				t.Errorf("what counts as moved (-before +after):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -185,7 +229,7 @@ func TestARollbackLeavesWhatNobodyCanWrite(t *testing.T) {
 					said = append(said, p.Message)
 				}
 			}
-			want := []string{"of what is to go back to revision 7, " + name + " stay: nobody can write their Secrets, and their rows are their owners'"}
+			want := []string{"of what is to go back to revision 7, " + name + " stay: ballast cannot write their Secrets, or one that they stay together with"}
 			if diff := cmp.Diff(want, said); diff != "" || w.in.InForce.Rollout != nil {
 				t.Errorf("told (-want +got):\n%s; %+v", diff, w.in.InForce.Rollout)
 			}

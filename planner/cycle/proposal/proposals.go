@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/failover/health"
 	"ballast/planner/plan"
@@ -150,11 +151,11 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	if least := s.In.Config.Partition.MinReplicas; least != nil {
 		replicas = max(replicas, *least)
 	}
-	if s.Next.FreeReplicas {
+	if replicas = max(replicas, s.Ground.Held(), s.Owned()); s.Next.FreeReplicas {
 		replicas = s.Next.Replicas
 	}
-	back, closed, follow := map[string]int{}, s.Closed(), followers(s)
-	var stay, follows []string
+	back, closed, stuck := map[string]int{}, s.Closed(), stuck(s)
+	var stay, stays []string
 	for _, cl := range s.Fleet.Clusters {
 		name := cl.Shard.ID
 		now, present := s.Next.Clusters[name]
@@ -166,8 +167,8 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 			case goes && closed[row.Replica]:
 				stay = append(stay, name)
 				continue
-			case goes && follow[name]: // adopt would take it home again
-				follows = append(follows, name)
+			case goes && stuck[name]: // adopt would take it back, and the rollback begin anew each time
+				stays = append(stays, name)
 				continue
 			}
 			back[name] = row.Replica
@@ -178,7 +179,7 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	}
 	told := slices.Concat(
 		skips(r, stay, "the replica is unwell or cordoned"),
-		skips(r, follows, "nobody can write their Secrets, and their rows are their owners'"),
+		skips(r, stays, "ballast cannot write their Secrets, or one that they stay together with"),
 		skips(r, keepApart(s, back, replicas), "a group keeps them apart from what is there"),
 		skips(r, KeepWithin(s, back, replicas), "the replica has not the memory"))
 	w := s.WantOf(replicas, back)
@@ -198,15 +199,23 @@ func skips(r *input.Rollback, names []string, why string) []problem.Problem {
 		Message: fmt.Sprintf("of what is to go back to revision %d, %s stay: %s", r.Revision, problem.ClipList(names), why)}}
 }
 
-// followers are the clusters whose rows follow their owners, by name.
-func followers(s *snapshot.Snapshot) map[string]bool {
-	follow := map[string]bool{}
-	for _, u := range s.Fleet.Groups() {
-		if s.Fixed().Follows(u) {
-			follow[s.Fleet.Clusters[u.Clusters[0]].Shard.ID] = true
+// stuck are the clusters, by name, that Argo CD has where its algorithm does, since their Secrets name no replica and
+// ballast cannot write one there, and those that stay together with such a one.
+func stuck(s *snapshot.Snapshot) map[string]bool {
+	with := func(name string) string { return s.Beside.Of(name, s.Next.Clusters[name].Server) }
+	stuck, those := map[string]bool{}, map[string]bool{}
+	for _, c := range s.Fleet.Clusters {
+		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
+		if name := c.Shard.ID; peoples && c.Explicit.State != discover.ShardValid {
+			stuck[name], those[with(name)] = true, true
 		}
 	}
-	return follow
+	for name := range s.Next.Clusters {
+		if key := with(name); key != "" && those[key] {
+			stuck[name] = true
+		}
+	}
+	return stuck
 }
 
 // keepApart takes out of back what would share a replica with another one of its group, and names that.
