@@ -220,6 +220,11 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.phase = telemetry.PhaseStore
 	l.report(ctx, in, out)
 	l.repairs.Show(in, out)
+	if err := ctx.Err(); err != nil {
+		return "failed", err
+	}
+	ctx, end := finishing(ctx)
+	defer end()
 	if !l.archive.SaveHoldOff(ctx, in, out) {
 		out.Done = false // what a person asked for stands until its peace outlives this leader
 	}
@@ -228,11 +233,6 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		l.repairs.AddRepaired(in.Healed)
 		return "failed", err
 	}
-	if err := ctx.Err(); err != nil {
-		return "failed", err
-	}
-	ctx, end := finishing(ctx)
-	defer end()
 	storing := l.Clock.Now()
 	result, written, err := l.writes.write(ctx, in, out, base)
 	l.Metrics.PhaseTime.WithLabelValues("store").Observe(l.Clock.Since(storing).Seconds())
@@ -261,12 +261,13 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	return result, nil
 }
 
-// finishFor is how long a leader that is told to stop takes to finish the cycle whose plan it writes; a pod has 30 s.
+// finishFor is how long a leader that is told to stop takes to finish the cycle whose plan it writes. The process waits
+// for it, and ends after twice as long in any case.
 const finishFor = 5 * time.Second
 
-// finishing is the context of what writes a plan, and of what goes by it: a leader that is told to stop in between
-// finishes, so that the history has each plan that anybody saw. Whoever then deletes the plan meets its revision never
-// again.
+// finishing is the context of what a cycle writes from its first write on: a leader that is told to stop in between
+// finishes, as far as that time suffices, so that what limits changes, the plan and the history say the same. A plan
+// that is deleted right then would otherwise come back under a revision that somebody has seen already.
 func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ended, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finishFor, end) })

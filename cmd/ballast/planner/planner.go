@@ -55,8 +55,8 @@ import (
 	"ballast/planner/telemetry"
 )
 
-// stopGrace is how long a planner that is told to end waits for its parts: they need a second or two, and the kubelet
-// kills what runs for 30 s.
+// stopGrace is how long a planner that is told to end waits for its parts: a leader takes up to 5 s to finish what it
+// writes, and then gives its Lease back; the kubelet kills what runs for 30 s.
 const stopGrace = 10 * time.Second
 
 // options are the flags of `ballast planner`.

@@ -206,9 +206,9 @@ func (l layout) pin() {
 	l.leaveAlone(v)
 }
 
-// stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, where all pods say that
-// it is that one: its first shard, once it can be written, moves nothing. In the modes that restart replicas the
-// algorithm has another owner with each number of them, and the row follows that.
+// stayHome has the row of a Secret without a shard that nobody can write at its cluster's owner, where that pod says so
+// itself and no other one is silent: its first shard, once it can be written, moves nothing. In the modes that restart
+// replicas the algorithm has another owner with each number of them, and the row follows that.
 func (l layout) stayHome(i int) {
 	seen := l.In.Observed.Reported
 	said := seen.Clusters[l.Fleet.Clusters[i].Shard.ID].Owners
