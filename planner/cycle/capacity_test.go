@@ -14,8 +14,8 @@ import (
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/loads"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/track"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/partition"
@@ -200,7 +200,7 @@ func TestTheAgeOfAValueDecidesWhetherItMakesRoom(t *testing.T) {
 			w := newWorld(slices.Repeat([]float64{10}, 20)...)
 			out := w.cycle()
 			c := &outcome.Draft{In: w.in, Out: out}
-			c.In.Memory.Heaviest, c.Out.Memory.Heaviest = memory.Heaviest{}, memory.Heaviest{}
+			c.In.Memory.Heaviest, c.Out.Memory.Heaviest = track.Heaviest{}, track.Heaviest{}
 			c.Out.Loads, c.Out.Table.Frozen = slices.Repeat([]plan.Load{10}, 20), test.frozen
 			c.Out.Loads[7] = 1000
 			c.Out.Table.Columns[0].Flags[7] = test.flag

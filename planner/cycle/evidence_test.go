@@ -12,13 +12,14 @@ import (
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/track"
 )
 
 // takenOver is a fleet that is level when it is taken over.
 func takenOver(t *testing.T, clusters int) *liveWorld {
 	t.Helper()
 	w := shippedPlans(t, clusters)
-	w.in.Memory.Evidence = memory.Evidence{}
+	w.in.Memory.Evidence = track.Evidence{}
 	w.step(time.Minute)
 	return w
 }
@@ -62,7 +63,7 @@ func TestGrowthWithoutACapacityIsToldAndMovesNothing(t *testing.T) {
 	capacity := config.Decimal("0.33") // what a third of the fleet made
 	w.in.Config.Partition.Capacity = &capacity
 	w.until(t, "a replica comes", 24*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas > replicas })
-	if told() || !w.last.Line.Configured || w.in.Memory.Evidence != (memory.Evidence{}) {
+	if told() || !w.last.Line.Configured || w.in.Memory.Evidence != (track.Evidence{}) {
 		t.Errorf("%+v, %+v", w.last.Line, w.in.Memory.Evidence)
 	}
 }
@@ -102,7 +103,7 @@ func TestNoEvidenceWhereItSaysNothing(t *testing.T) {
 		w := shippedPlans(t, 30)
 		change(&w.in.Config)
 		w.step(time.Minute)
-		if w.last.Line != nil || w.in.Memory.Evidence != (memory.Evidence{}) {
+		if w.last.Line != nil || w.in.Memory.Evidence != (track.Evidence{}) {
 			t.Errorf("%s: %+v, %+v", name, w.last.Line, w.in.Memory.Evidence)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/gate"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/cycle/track"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -32,9 +32,9 @@ func partlySeen(t *testing.T) *liveWorld {
 		{Name: "apps", List: config.Requests, Resource: "memory", Slope: "100Mi", Input: "apps"},
 		{Name: "count", List: config.Requests, Resource: "memory", Slope: "1Mi", Input: config.InputClusters, Max: "1Gi"},
 		{Name: "load", List: config.Requests, Resource: "memory", Slope: "1Gi", Input: config.InputLoad}}}}}
-	w.in.Memory.Sizes.Peaks = map[int]memory.Peak{}
+	w.in.Memory.Sizes.Peaks = map[int]track.Peak{}
 	for r := range 3 {
-		w.in.Memory.Sizes.Peaks[r] = memory.Peak{Bytes: 64 << 20, At: w.in.Now}
+		w.in.Memory.Sizes.Peaks[r] = track.Peak{Bytes: 64 << 20, At: w.in.Now}
 	}
 	for range 3 {
 		w.step(time.Minute)

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
+	"ballast/planner/cycle/track"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
@@ -137,8 +138,8 @@ func TestAPlannerWithoutWhatIsMadeAnewKnowsTheRest(t *testing.T) {
 }
 
 func forgetLimits(m *memory.Memory) {
-	m.HoldOff, m.Rebased, m.Refused, m.Heaviest = time.Time{}, time.Time{}, time.Time{}, memory.Heaviest{}
+	m.HoldOff, m.Rebased, m.Refused, m.Heaviest = time.Time{}, time.Time{}, time.Time{}, track.Heaviest{}
 	c := m.Changes
 	m.Changes = memory.Changes{Target: c.Target, Pinned: c.Pinned, Failed: c.Failed, Began: c.Began, Watch: c.Watch, Replicas: c.Replicas, Ownership: c.Ownership}
-	m.Unit, m.Evidence = "", memory.Evidence{}
+	m.Unit, m.Evidence = "", track.Evidence{}
 }

@@ -10,9 +10,9 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/resize"
+	"ballast/planner/cycle/track"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -27,9 +27,9 @@ func sizedWorld(loads ...float64) *world {
 		{List: config.Requests, Resource: "memory", Base: "1Gi"},
 		{Name: "apps", List: config.Requests, Resource: "memory", Slope: "100Mi", Input: "apps", Quantize: &config.Quantize{Step: "256Mi"}},
 	}}}}
-	w.in.Memory.Sizes.Peaks = map[int]memory.Peak{} // limits shrink where something was seen in use
+	w.in.Memory.Sizes.Peaks = map[int]track.Peak{} // limits shrink where something was seen in use
 	for r := range 16 {
-		w.in.Memory.Sizes.Peaks[r] = memory.Peak{Bytes: 64 << 20, At: w.in.Now}
+		w.in.Memory.Sizes.Peaks[r] = track.Peak{Bytes: 64 << 20, At: w.in.Now}
 	}
 	return w
 }

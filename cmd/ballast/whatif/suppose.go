@@ -18,6 +18,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/loads"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/track"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -135,7 +136,7 @@ func spared(in input.Inputs) input.Inputs {
 	sticky := *in.Config.Partition.Sticky
 	sticky.MaxMoves = 0
 	in.Config.Partition.Sticky = &sticky
-	in.Memory.Spare = memory.Spare{Replica: in.InForce.Replicas - 1, At: in.Now, For: time.Duration(sticky.DownWindow)}
+	in.Memory.Spare = track.Spare{Replica: in.InForce.Replicas - 1, At: in.Now, For: time.Duration(sticky.DownWindow)}
 	return in
 }
 

@@ -11,9 +11,9 @@ import (
 	"ballast/planner/cycle/division/bounds"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/loads"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/track"
 	"ballast/planner/plan"
 )
 
@@ -26,11 +26,11 @@ func (e evidence) weigh(g *ground.Ground) {
 	p, m := e.In.Config.Partition, &e.Out.Memory
 	fullest, seen := fullestWell(e.Out, loads.OfUnits(&e.Out, g))
 	if p.Replicas != nil || len(e.In.Config.Size.Weights) > 0 || !lasting(e.In.Config) {
-		m.Evidence = memory.Evidence{}
+		m.Evidence = track.Evidence{}
 		return
 	}
 	if configured := bounds.Capacity(g); configured > 0 {
-		m.Evidence = memory.Evidence{}
+		m.Evidence = track.Evidence{}
 		e.Out.Line = lineOf(configured, fullest, seen.Fullest)
 		e.Out.Line.Configured = true
 		return
@@ -54,7 +54,7 @@ func lineOf(line plan.Load, fullest int, carries plan.Load) *outcome.Line {
 }
 
 // fullestWell is the fullest well replica, and what is seen of them.
-func fullestWell(out outcome.Outcome, units []plan.Load) (fullest int, seen memory.Seen) {
+func fullestWell(out outcome.Outcome, units []plan.Load) (fullest int, seen track.Seen) {
 	ill := map[int]bool{}
 	for _, replica := range slices.Concat(out.Replicas.Down, out.Cordoned) {
 		ill[replica] = true

@@ -8,10 +8,10 @@ import (
 	"ballast/planner/cycle/counting"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/input"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/sizing"
 	"ballast/planner/cycle/snapshot"
+	"ballast/planner/cycle/track"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
 )
@@ -59,7 +59,7 @@ func (c *dividing) partitioned(s *snapshot.Snapshot) (division.Division, error) 
 	}
 	c.Out.Memory.Even = c.In.Memory.Even.Next(d.Answer.Replicas, d.Even, c.In.Now)
 	if !d.Drain.Fits {
-		c.Out.Memory.Spare = memory.Spare{}
+		c.Out.Memory.Spare = track.Spare{}
 		return d, nil
 	}
 	return c.drained(s, wanted, d, drains)
@@ -67,7 +67,7 @@ func (c *dividing) partitioned(s *snapshot.Snapshot) (division.Division, error) 
 
 // byLoadAlone is the division by lpt, which knows no replica that is to be drained.
 func (c *dividing) byLoadAlone(s *snapshot.Snapshot) (division.Division, error) {
-	c.Out.Memory.Spare = memory.Spare{}
+	c.Out.Memory.Spare = track.Spare{}
 	d, err := division.Divide(s.Ground, s.Loads, division.Terms{})
 	if err != nil || !c.holdsCount(s, d, d.Answer.Replicas) {
 		return d, err

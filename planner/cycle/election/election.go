@@ -9,9 +9,9 @@ import (
 
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/snapshot"
+	"ballast/planner/cycle/track"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
 	"ballast/planner/plural"
@@ -110,9 +110,9 @@ func beyondEvidence(s *snapshot.Snapshot, d division.Division, line *outcome.Lin
 		return false
 	}
 	bearable := func(replica int) bool {
-		return replica >= len(d.Answer.Loads) || !memory.Beyond(d.Answer.Loads[replica], line.Load)
+		return replica >= len(d.Answer.Loads) || !track.Beyond(d.Answer.Loads[replica], line.Load)
 	}
-	return slices.ContainsFunc(s.Now, func(r plan.Replica) bool { return memory.Beyond(r.TotalLoad, line.Load) && bearable(r.ID) })
+	return slices.ContainsFunc(s.Now, func(r plan.Replica) bool { return track.Beyond(r.TotalLoad, line.Load) && bearable(r.ID) })
 }
 
 // fills reports whether the answer gives clusters to a replica that has none.

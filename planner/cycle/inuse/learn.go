@@ -9,8 +9,8 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/loads"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/track"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -34,7 +34,7 @@ func Learn(d *outcome.Draft) {
 	u := memoryUse{d}
 	m := remembers(u.In.Config)
 	if m == nil || m.Weights != nil {
-		u.Out.Memory.Usage = memory.Usage{}
+		u.Out.Memory.Usage = track.Usage{}
 		return
 	}
 	if u.Out.Table.Columns == nil || u.Out.Table.Frozen || !u.In.Observed.Reported.Asked {
@@ -51,8 +51,8 @@ const mostLearned = 1e18
 type has struct {
 	names  []string
 	values []float64
-	unsure []float64               // of those that another replica has, too, or that move
-	parts  [memory.Parts][]float64 // of those whose names fall into it
+	unsure []float64              // of those that another replica has, too, or that move
+	parts  [track.Parts][]float64 // of those whose names fall into it
 }
 
 func newHas(metrics int) *has {
@@ -69,7 +69,7 @@ func (u memoryUse) clustersOf(ids []string) map[int]*has {
 	for i, cl := range u.Out.Fleet.Clusters {
 		shown := u.In.Observed.Reported.Clusters[cl.Shard.ID]
 		_, moves := u.In.Memory.Changes.Moved[cl.Shard.ID]
-		part := int(sha256.Sum256([]byte(cl.Shard.ID))[0]) % memory.Parts
+		part := int(sha256.Sum256([]byte(cl.Shard.ID))[0]) % track.Parts
 		for _, r := range shown.Owners {
 			h := all[r]
 			if h == nil {
@@ -97,7 +97,7 @@ func (u memoryUse) clustersOf(ids []string) map[int]*has {
 // measure.
 func (h *has) says() bool {
 	for k, v := range h.values {
-		if h.unsure[k] > memory.Light*v || v > mostLearned { // one such figure would fit nothing for days
+		if h.unsure[k] > track.Light*v || v > mostLearned { // one such figure would fit nothing for days
 			return false
 		}
 	}
@@ -115,7 +115,7 @@ func (h *has) of() string {
 
 // shape is how what they add up to is spread over the parts that their names fall into.
 func (h *has) shape() []float64 {
-	shape, measures := make([]float64, memory.Parts), 0.0
+	shape, measures := make([]float64, track.Parts), 0.0
 	for k, all := range h.values {
 		if all <= 0 {
 			continue
@@ -133,7 +133,7 @@ func (h *has) shape() []float64 {
 
 // podsInUse looks at every pod that says what it owns and how much memory it has in use. One that shares a cluster with
 // another, or whose clusters move, is left out, unless they are light: what it has in use is of both.
-func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
+func (u memoryUse) podsInUse(ids []string) (looks []track.Look) {
 	clusters := u.clustersOf(ids)
 	for _, p := range u.Out.Memory.Changes.Replicas.Dated(u.In.Observed.Pods, u.In.Now) {
 		h := clusters[p.Replica]
@@ -141,7 +141,7 @@ func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
 		if known := h != nil && h.says(); !says || !known {
 			continue
 		}
-		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(),
+		looks = append(looks, track.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(),
 			Values: h.values,
 			Memory: float64(p.Memory)})
 	}

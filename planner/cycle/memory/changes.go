@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/change/harm"
+	"ballast/planner/cycle/track"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/failover/health"
@@ -84,7 +85,7 @@ type Pending struct {
 type undecided struct {
 	votes   evaluate.Vote
 	savings evaluate.Savings
-	even    Even
+	even    track.Even
 	unit    string
 	young   map[string]time.Time
 	rebased time.Time

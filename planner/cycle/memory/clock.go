@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/change/harm"
+	"ballast/planner/cycle/track"
 )
 
 // Until is the memory with every time that lies in the future taken as now: a clock that was ahead once must hide
@@ -14,7 +15,7 @@ func (m Memory) Until(now time.Time) Memory {
 	if w := m.Changes.Watch; !w.Over.IsZero() && w.Ended.After(now) {
 		m.Changes.Watch = harm.Watch{} // it was over before the clock went back, and no earlier hour revives it
 	}
-	notAhead(now,
+	track.NotAhead(now,
 		&m.HoldOff, &m.Rebased, &m.Refused, &m.Heaviest.At, &m.Spare.At, &m.Even.At, &m.Evidence.At, &m.Evidence.Above,
 		&m.Savings.At, &m.Savings.Back,
 		&m.Known.FreshSince, &m.Known.JoinedSince, &m.Known.ShrunkFirst, &m.Known.ShrunkSince, &m.Known.UnsureSince,
@@ -26,11 +27,11 @@ func (m Memory) Until(now time.Time) Memory {
 		&m.Changes.Moved, &m.Changes.Blocked,
 		&m.Changes.Ownership.Lost, &m.Changes.Ownership.Doubled, &m.Changes.Ownership.Astray,
 	} {
-		*times = mapUntil(*times, now)
+		*times = track.MapUntil(*times, now)
 	}
 	m.Changes.Ownership.Settings = slices.Clone(m.Changes.Ownership.Settings)
 	for i := range m.Changes.Ownership.Settings {
-		notAhead(now, &m.Changes.Ownership.Settings[i].Since, &m.Changes.Ownership.Settings[i].Seen)
+		track.NotAhead(now, &m.Changes.Ownership.Settings[i].Since, &m.Changes.Ownership.Settings[i].Seen)
 	}
 	m.Changes.Failures = m.Changes.Failures.Until(now)
 	m.Usage = m.Usage.Until(now)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/track"
 )
 
 // Counts is what is remembered of how many replicas there are.
@@ -29,6 +30,6 @@ const Unknown = "unknown"
 
 // until takes what lies ahead as now; the history does so itself.
 func (c Counts) until(now time.Time) Counts {
-	c.Blocked = mapUntil(c.Blocked, now)
+	c.Blocked = track.MapUntil(c.Blocked, now)
 	return c
 }

@@ -11,13 +11,14 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/change/harm"
+	"ballast/planner/cycle/track"
 	"ballast/planner/sim"
 )
 
 // TestWhatLimitsChangesIsSmall whatever number of Secrets there is and however long their names: of a history that is full the largest
 // parts are left out, and a next leader without the ledger would move as much again.
 func TestWhatLimitsChangesIsSmall(t *testing.T) {
-	m := Memory{HoldOff: sim.Epoch, Heaviest: Heaviest{Share: 0.25, At: sim.Epoch}}
+	m := Memory{HoldOff: sim.Epoch, Heaviest: track.Heaviest{Share: 0.25, At: sim.Epoch}}
 	m.Changes.Ownership.Last, m.Changes.Pinned = map[string]int{}, map[string]time.Time{}
 	for i := range 3000 {
 		name := strings.Repeat("n", 245) + fmt.Sprintf("%08d", i*7919)

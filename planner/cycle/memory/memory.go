@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/change/harm"
+	"ballast/planner/cycle/track"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
@@ -59,11 +60,11 @@ type limitsMemory struct {
 	Rebased  time.Time        `json:"rebased,omitzero"`
 	Refused  time.Time        `json:"refused,omitzero"`
 	Failures harm.Failures    `json:"failures,omitempty"`
-	Heaviest Heaviest         `json:"heaviest,omitzero"`
+	Heaviest track.Heaviest   `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings `json:"savings,omitzero"`
-	Spare    Spare            `json:"spare,omitzero"`
-	Even     Even             `json:"even,omitzero"`
-	Evidence Evidence         `json:"evidence,omitzero"`
+	Spare    track.Spare      `json:"spare,omitzero"`
+	Even     track.Even       `json:"even,omitzero"`
+	Evidence track.Evidence   `json:"evidence,omitzero"`
 	Unit     string           `json:"unit,omitempty"`
 	Limit    plan.Bytes       `json:"memoryLimit,omitempty"`
 	Counts   Counts           `json:"counts,omitzero"`
@@ -170,11 +171,11 @@ func (m *Memory) readers() []reader {
 			return nil
 		})},
 		{partLastGood, "the last good values", m.LastGood.UnmarshalBinary},
-		{partUsage, "what clusters take of memory", unpacked(func(t Usage) error {
-			if err := t.bounded(); err != nil {
+		{partUsage, "what clusters take of memory", unpacked(func(t track.Usage) error {
+			if err := t.Bounded(); err != nil {
 				return err
 			}
-			m.Usage = t.refit()
+			m.Usage = t.Refit()
 			return nil
 		})},
 		{partVotes, "the votes", m.Votes.UnmarshalBinary},
@@ -205,14 +206,14 @@ type Memory struct {
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
 	Votes    evaluate.Vote        `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"HoldOffFor,omitzero"` // when a rollout failed last
-	Heaviest Heaviest             `json:"heaviest,omitzero"`
+	Heaviest track.Heaviest       `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
-	Spare    Spare                `json:"spare,omitzero"`
-	Even     Even                 `json:"even,omitzero"`
-	Evidence Evidence             `json:"evidence,omitzero"`
+	Spare    track.Spare          `json:"spare,omitzero"`
+	Even     track.Even           `json:"even,omitzero"`
+	Evidence track.Evidence       `json:"evidence,omitzero"`
 	Unit     string               `json:"unit,omitempty"`        // in which savings and the even share are loads
 	Limit    plan.Bytes           `json:"memoryLimit,omitempty"` // of a pod's memory, as it was seen last
-	Usage    Usage                `json:"taken,omitzero"`
+	Usage    track.Usage          `json:"taken,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 	Sizes    Sizes                `json:"sizes,omitzero"`
 	Counts   Counts               `json:"counts,omitzero"`
@@ -221,21 +222,6 @@ type Memory struct {
 	// goes by the rows.
 	Servers map[string]string    `json:"servers,omitempty"`
 	Made    map[string]time.Time `json:"made,omitempty"`
-}
-
-// Spare is the highest replica, and for how long all that it has was seen to fit on the others.
-type Spare struct {
-	Replica int           `json:"replica,omitempty"`
-	At      time.Time     `json:"at,omitzero"`
-	For     time.Duration `json:"for,omitempty"`
-}
-
-// Next is with a look at that replica, which counts for no longer than longest.
-func (s Spare) Next(replica int, now time.Time, longest time.Duration) Spare {
-	if s.At.IsZero() || s.Replica != replica {
-		return Spare{Replica: replica, At: now}
-	}
-	return Spare{Replica: replica, At: now, For: s.For + min(max(now.Sub(s.At), 0), longest)}
 }
 
 // HeldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
@@ -252,7 +238,7 @@ func (m Memory) HeldUntil(now time.Time) time.Time {
 // 0: it is not.
 func (m Memory) In(unit string, ratio float64) Memory {
 	if m.Unit != "" && m.Unit != unit {
-		m.Even, m.Savings = Even{}, evaluate.Savings{Back: m.Savings.Back}
+		m.Even, m.Savings = track.Even{}, evaluate.Savings{Back: m.Savings.Back}
 		m.Counts.Start.Load *= ratio
 	}
 	if m.Unit == "" && m.Counts.Start.Of == "" {

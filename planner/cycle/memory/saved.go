@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"ballast/planner/cycle/track"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/measure"
@@ -13,13 +14,13 @@ type Saved struct {
 	Changes Changes
 	Known   discover.Known
 	Savings evaluate.Savings
-	Spare   Spare
-	Even    Even
+	Spare   track.Spare
+	Even    track.Even
 	Unit    string
 
-	Evidence Evidence
+	Evidence track.Evidence
 	Limit    plan.Bytes
-	Usage    Usage
+	Usage    track.Usage
 	Sizes    Sizes
 	Counts   Counts
 }

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/change/harm"
+	"ballast/planner/cycle/track"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/measure"
@@ -24,7 +25,7 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	whole := Memory{Changes: changes, HoldOff: sim.Epoch}
 	limits, others := changes, Changes{Target: changes.Target, Ownership: changes.Ownership}
 	limits.Target, limits.Ownership.Lost = nil, nil
-	worth, spare := evaluate.Savings{At: sim.Epoch, Of: map[int]float64{3: 0.5}}, Spare{Replica: 2, At: sim.Epoch, For: time.Hour}
+	worth, spare := evaluate.Savings{At: sim.Epoch, Of: map[int]float64{3: 0.5}}, track.Spare{Replica: 2, At: sim.Epoch, For: time.Hour}
 	broken := "reading what was known of moves: "
 	for name, test := range map[string]struct {
 		saved Memory
@@ -34,7 +35,7 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	}{
 		"all of it":                    {whole, "", Saved{Changes: changes}, nil},
 		"no rollout failed":            {Memory{Changes: changes}, "", Saved{Changes: changes}, nil},
-		"what moves are worth":         {Memory{Savings: worth, Spare: spare, Even: Even{3, 100, sim.Epoch}}, "", Saved{Savings: worth, Spare: spare, Even: Even{3, 100, sim.Epoch}}, nil},
+		"what moves are worth":         {Memory{Savings: worth, Spare: spare, Even: track.Even{Replicas: 3, Load: 100, At: sim.Epoch}}, "", Saved{Savings: worth, Spare: spare, Even: track.Even{Replicas: 3, Load: 100, At: sim.Epoch}}, nil},
 		"where growth is counted from": {Memory{Counts: Counts{Start: Start{Replicas: 3, Load: 30, Of: "x"}}}, "", Saved{Counts: Counts{Start: Start{Replicas: 3, Load: 30, Of: "x"}}}, nil},
 		"nothing":                      {Memory{}, "", Saved{}, nil},
 		"moves that cannot be read":    {whole, partChanges, Saved{Changes: limits}, []string{broken}},

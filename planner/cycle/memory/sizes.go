@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/track"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 )
@@ -17,7 +18,7 @@ type Sizes struct {
 	// by replica, and by resource; wishes for limits stand apart: see LimitOf
 	Changes map[int]map[string]change.Past `json:"changes,omitempty"`
 	Resizes change.Past                    `json:"resizes,omitzero"`  // of all of them
-	Peaks   map[int]Peak                   `json:"peaks,omitempty"`   // of memory, by replica
+	Peaks   map[int]track.Peak             `json:"peaks,omitempty"`   // of memory, by replica
 	Found   *plan.Resources                `json:"found,omitempty"`   // what the template had before ballast held it
 	Written *plan.Resources                `json:"written,omitempty"` // what the template has since ballast held it
 	Held    *plan.Sizes                    `json:"held,omitempty"`    // the sizes in force that Changes and Killed know of
@@ -105,44 +106,6 @@ func (s Sizes) none() bool {
 	return entries == 0 && !stands
 }
 
-// Peak is the most memory that a replica was seen to use, in whole steps, and when it was that much last. Later are the
-// lower ones after it, which hold once it is too old.
-type Peak struct {
-	Bytes int64     `json:"bytes"`
-	At    time.Time `json:"at"`
-	Later []Peak    `json:"later,omitempty"`
-}
-
-const (
-	// peakStep is what peaks are rounded up to: a limit that follows one must not change with every megabyte.
-	peakStep = 64 << 20
-	// peakFor is how long a peak counts.
-	peakFor = 7 * 24 * time.Hour
-	// mostPeak is more memory than any node has.
-	mostPeak = 1 << 50
-	// mostPeaks are remembered of a replica.
-	mostPeaks = 8
-)
-
-// Next is the peak after another look. Nothing that is seen is no use of nothing.
-func (p Peak) Next(bytes int64, now time.Time) Peak {
-	bytes = min(max(bytes, 0), mostPeak)
-	bytes = (bytes + peakStep - 1) / peakStep * peakStep
-	all := append([]Peak{{Bytes: p.Bytes, At: p.At}}, p.Later...)
-	all = slices.DeleteFunc(all, func(q Peak) bool { return q.Bytes <= bytes || now.Sub(q.At) >= peakFor })
-	if bytes > 0 {
-		all = append(all, Peak{Bytes: bytes, At: now})
-	}
-	for i := len(all); i > mostPeaks; i-- { // the two last become one, so that more is remembered, and for longer
-		all[i-2].At = all[i-1].At
-		all = all[:i-1]
-	}
-	if len(all) == 0 {
-		return Peak{}
-	}
-	return Peak{all[0].Bytes, all[0].At, append([]Peak(nil), all[1:]...)}
-}
-
 // mostSamples bounds what all rules remember together: some 30 bytes each.
 const mostSamples = 20_000
 
@@ -187,9 +150,9 @@ func (s Sizes) until(now time.Time) Sizes {
 	peaks := maps.Clone(s.Peaks)
 	for replica, peak := range peaks {
 		peak.Later = slices.Clone(peak.Later)
-		notAhead(now, &peak.At)
+		track.NotAhead(now, &peak.At)
 		for i := range peak.Later {
-			notAhead(now, &peak.Later[i].At)
+			track.NotAhead(now, &peak.Later[i].At)
 		}
 		peaks[replica] = peak
 	}
@@ -198,21 +161,21 @@ func (s Sizes) until(now time.Time) Sizes {
 	}
 	unfit := maps.Clone(s.Unfit)
 	for replica, u := range unfit {
-		notAhead(now, &u.Since, &u.Stays)
+		track.NotAhead(now, &u.Since, &u.Stays)
 		unfit[replica] = u
 	}
 	cramped := maps.Clone(s.Cramped)
 	for replica, c := range cramped {
-		notAhead(now, &c.Since, &c.Left)
+		track.NotAhead(now, &c.Since, &c.Left)
 		cramped[replica] = c
 	}
 	givenUp := maps.Clone(s.GivenUp)
 	for ordinal, g := range givenUp {
-		notAhead(now, &g.Since, &g.Podless, &g.At)
+		track.NotAhead(now, &g.Since, &g.Podless, &g.At)
 		givenUp[ordinal] = g
 	}
-	notAhead(now, &s.Decided)
+	track.NotAhead(now, &s.Decided)
 	s.Unfit, s.Cramped, s.GivenUp = unfit, cramped, givenUp
-	s.Peaks, s.Blocked, s.NoRoom = peaks, mapUntil(s.Blocked, now), mapUntil(s.NoRoom, now)
+	s.Peaks, s.Blocked, s.NoRoom = peaks, track.MapUntil(s.Blocked, now), track.MapUntil(s.NoRoom, now)
 	return s
 }

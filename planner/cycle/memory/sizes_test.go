@@ -8,9 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"pgregory.net/rapid"
-
 	"ballast/planner/change"
+	"ballast/planner/cycle/track"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
 	"ballast/planner/size"
@@ -21,7 +20,7 @@ func TestWhatIsKnownOfSizesSurvivesALeader(t *testing.T) {
 		Rules:   size.States{"/requests/memory/apps/replica/apps": {2: {Since: 1, At: 5, Input: 7, Window: []size.Stretch{{At: 5, Lo: 6, Hi: 7}}}}},
 		Changes: map[int]map[string]change.Past{2: {"memory": {Last: 4, Wishes: []change.Wish{{At: 5, Lo: 1, Hi: 2}}}}},
 		Resizes: change.Past{Last: 4, Events: []change.Event{{At: 4, By: 1}}},
-		Peaks:   map[int]Peak{2: {Bytes: 128 << 20, At: sim.Epoch, Later: []Peak{{Bytes: 64 << 20, At: sim.Epoch}}}},
+		Peaks:   map[int]track.Peak{2: {Bytes: 128 << 20, At: sim.Epoch, Later: []track.Peak{{Bytes: 64 << 20, At: sim.Epoch}}}},
 		Found:   &plan.Resources{Requests: map[string]string{"memory": "1Gi"}},
 		Blocked: map[string]time.Time{"2/memory/down/StabilizationWindow": sim.Epoch},
 		Killed:  map[int]int64{2: 7},
@@ -82,57 +81,13 @@ func TestWhatIsKnownOfSizesIsBounded(t *testing.T) {
 	}
 }
 
-func TestAPeakLastsAWeek(t *testing.T) {
+func TestNoPeakLiesAhead(t *testing.T) {
 	now := sim.Epoch
-	day := func(n int) time.Time { return now.Add(time.Duration(n) * 24 * time.Hour) }
-	p := Peak{}.Next(100<<20+1, now)
-	if diff := cmp.Diff(Peak{Bytes: 128 << 20, At: now}, p); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	// What came after the highest holds once that is too old, and a look that shows nothing is no use of nothing.
-	for d := 1; d <= 6; d++ {
-		p = p.Next(90<<20, day(d)).Next(1, day(d)).Next(0, day(d))
-	}
-	if p.Bytes != 128<<20 {
-		t.Errorf("within a week it is %+v", p)
-	}
-	later := day(7)
-	if diff := cmp.Diff(Peak{Bytes: 128 << 20, At: day(6), Later: []Peak{{Bytes: 64 << 20, At: later}}}, p.Next(1, later)); diff != "" {
-		t.Errorf("after a week (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Peak{Bytes: 64 << 20, At: day(14)}, p.Next(1, day(14))); diff != "" {
-		t.Errorf("after two (-want +got):\n%s", diff)
-	}
-	later = day(7)
-	ahead := Memory{Sizes: Sizes{Peaks: map[int]Peak{0: {Bytes: 1, At: later}}, Blocked: map[string]time.Time{"x": later}}}.Until(now)
+	later := now.Add(7 * 24 * time.Hour)
+	ahead := Memory{Sizes: Sizes{Peaks: map[int]track.Peak{0: {Bytes: 1, At: later}}, Blocked: map[string]time.Time{"x": later}}}.Until(now)
 	if ahead.Sizes.Peaks[0].At != now || ahead.Sizes.Blocked["x"] != now {
 		t.Errorf("by a clock that was ahead: %+v", ahead.Sizes)
 	}
-}
-
-// A peak is never below what was seen within the week, and is remembered in few numbers.
-func TestAPeakIsTheMostOfAWeek(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		now, p := sim.Epoch, Peak{}
-		type look struct {
-			at    time.Time
-			bytes int64
-		}
-		var looks []look
-		for range rapid.IntRange(1, 60).Draw(t, "looks") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "minutes")) * time.Minute)
-			looks = append(looks, look{now, rapid.Int64Range(0, 4<<30).Draw(t, "bytes")})
-			p = p.Next(looks[len(looks)-1].bytes, now)
-			for _, l := range looks {
-				if now.Sub(l.at) < 7*24*time.Hour && l.bytes > p.Bytes {
-					t.Fatalf("%d bytes were seen at %s, and the peak is %+v", l.bytes, l.at, p)
-				}
-			}
-			if len(p.Later) > 7 {
-				t.Fatalf("%d are remembered", len(p.Later)+1)
-			}
-		}
-	})
 }
 
 // After each try by which nothing left the next one waits twice as long, and a day at most.

@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/change/harm"
+	"ballast/planner/cycle/track"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
@@ -21,15 +22,15 @@ func decision() (was, decided Memory) {
 	now := time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC)
 	was = Memory{Counts: Counts{Start: Start{Replicas: 3, Load: 30}}, Sizes: Sizes{Killed: map[int]int64{0: 1}},
 		Savings: evaluate.Savings{At: now.Add(-time.Hour)}, Changes: Changes{Failed: map[string]time.Time{"a": now.Add(-time.Hour)}, Moved: map[string]time.Time{"a": now}}}
-	decided = Memory{Counts: Counts{Start: Start{Replicas: 5, Load: 50}}, Sizes: Sizes{Killed: map[int]int64{0: 2}, Peaks: map[int]Peak{0: {Bytes: 7}}},
+	decided = Memory{Counts: Counts{Start: Start{Replicas: 5, Load: 50}}, Sizes: Sizes{Killed: map[int]int64{0: 2}, Peaks: map[int]track.Peak{0: {Bytes: 7}}},
 		Savings: evaluate.Savings{At: now}, Rebased: now, Changes: Changes{Failed: map[string]time.Time{"a": now.Add(-time.Hour), "b": now}, Moved: map[string]time.Time{"a": now},
 			Cause: change.Failover, Why: "replica 1 is dead", Target: map[string]int{"b": 2}, Ledger: change.Ledger{{At: now, Cause: change.Failover, Moves: 1}}, Counted: now,
 			Unserved: change.Ledger{{At: now, Cause: change.Failover, Moves: 2}},
 			Failover: failover.Last{At: now}, Restarted: now, Stopped: now, Ownership: ownership.Memory{Followed: now}, BySecret: true, Recalled: true, PinFailed: now,
 			Pinned: map[string]time.Time{"c": now}, Suspect: map[string]time.Time{"b": now}, Failures: harm.Failures{{At: now}}, Began: harm.Signs{Orphans: []string{"b"}},
 			Watch: harm.Watch{Began: now}, Trip: &harm.Trip{At: now, Why: "it harms"}, TripTold: true, TripMoved: []string{"a"}, Looked: now}}
-	decided.Even, decided.Unit = Even{At: now}, "apps@2"
-	was.Even, was.Unit = Even{At: now.Add(-time.Minute)}, "apps@1"
+	decided.Even, decided.Unit = track.Even{At: now}, "apps@2"
+	was.Even, was.Unit = track.Even{At: now.Add(-time.Minute)}, "apps@1"
 	return was, decided
 }
 

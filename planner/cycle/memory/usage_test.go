@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,143 +11,37 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/calibrate"
+	"ballast/planner/cycle/track"
 	"ballast/planner/sim"
 )
 
 var taken = []string{"apps", "objects"}
 
-// pod is a look at one that takes 100 and 3 for each object, and 20 for each application.
-func pod(name, of string, apps, objects float64) Look {
-	return Look{Pod: name, Of: of, Values: []float64{apps, objects}, Memory: 100 + 20*apps + 3*objects}
-}
+// mostSampled is how many samples are kept.
+const mostSampled = 240
 
-func TestAPodIsSampledOnceItsClustersHaveSettled(t *testing.T) {
-	at := func(minutes int) time.Time { return sim.Epoch.Add(time.Duration(minutes) * time.Minute) }
-	var got []string
-	var m Usage
-	looks := map[int][]Look{0: {pod("a", "x", 1, 2), pod("b", "y", 1, 2)}}
-	looks[40] = []Look{pod("a", "x", 2, 2), pod("b", "z", 1, 2)}                  // another set
-	looks[60] = []Look{pod("b", "z", 1, 2), {Pod: "c", Of: "q", Memory: 5}}       // a is gone, c is new
-	looks[75] = []Look{pod("b", "z", 1, 2), {Pod: "c", Of: "q", Started: at(70)}} // c began anew
-	for minute := range 12 * 60 {
-		if next, changes := looks[minute]; changes {
-			looks[-1] = next
-		}
-		before := len(m.Rows)
-		m = m.Next(looks[-1], taken, at(minute))
-		for _, r := range m.Rows[before:] {
-			got = append(got, fmt.Sprint(minute, " ", r.Pod, " ", r.Values))
-		}
-	}
-	want := []string{"30 a [1 2]", "30 b [1 2]", "70 b [1 2]", "105 c []", "430 b [1 2]", "465 c []"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if m = m.Next(nil, []string{"apps"}, at(1000)); len(m.Rows) > 0 {
-		t.Errorf("%d samples of other metrics are kept", len(m.Rows))
-	}
-}
-
-// spread is a look at a pod with clusters of these weights, each in the part that its number says.
-func spread(of string, weights map[int]float64) Look {
-	l, all := pod("a", of, 1, 2), 0.0
-	l.Shape = make([]float64, Parts)
-	for _, w := range weights {
-		all += w
-	}
-	for part, w := range weights {
-		l.Shape[part] = w / all
-	}
-	return l
-}
-
-func TestWhatIsLightComesAndGoes(t *testing.T) {
-	at := func(minutes int) time.Time { return sim.Epoch.Add(time.Duration(minutes) * time.Minute) }
-	whole := map[int]float64{1: 50, 2: 50}
-	for name, tc := range map[string]struct {
-		with map[int]float64 // every other three minutes
-		of   string
-		want bool
-	}{
-		"what carries nothing":         {whole, "x, and one that is idle", true},
-		"next to nothing":              {map[int]float64{1: 50, 2: 50, 3: 0.1}, "x, and a light one", true},
-		"a light one, over and over":   {map[int]float64{1: 50, 2: 50, 3: 4}, "x, and another", true},
-		"one for another":              {map[int]float64{1: 50, 4: 50}, "y", false},
-		"it makes more, and none came": {map[int]float64{1: 50, 2: 90}, "x", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var m Usage
-			for minute := range 120 {
-				l := spread("x", whole)
-				if minute/3%2 == 1 {
-					l = spread(tc.of, tc.with)
-				}
-				m = m.Next([]Look{l}, taken, at(minute))
-			}
-			if got := len(m.Rows) > 0; got != tc.want {
-				t.Errorf("%d samples; %+v", len(m.Rows), m)
-			}
-		})
-	}
-}
-
-// learned takes so many samples of pods whose clusters make what draw says.
-func learned(pods, samples int, draw func(pod, sample int) Look) Usage {
-	var m Usage
+// learned takes so many samples of pods that take 100 and 3 for each object, and 20 for each application; draw says how many of them.
+func learned(pods, samples int, draw func(pod, sample int) (apps, objects float64)) (u track.Usage) {
 	for sample := range samples {
-		var looks []Look
+		var looks []track.Look
 		for p := range pods {
-			l := draw(p, sample)
-			l.Pod, l.Of = fmt.Sprint("pod-", p), fmt.Sprint(sample)
-			looks = append(looks, l)
+			apps, objects := draw(p, sample)
+			looks = append(looks, track.Look{Pod: fmt.Sprint("pod-", p), Of: fmt.Sprint(sample), Values: []float64{apps, objects},
+				Memory: 100 + 20*apps + 3*objects})
 		}
 		now := sim.Epoch.Add(time.Duration(sample) * time.Hour)
-		m = m.Next(looks, taken, now)
-		m = m.Next(looks, taken, now.Add(settled))
+		u = u.Next(looks, taken, now).Next(looks, taken, now.Add(30*time.Minute))
 	}
-	return m
-}
-
-func TestBytesAreLearned(t *testing.T) {
-	differ := func(pod, sample int) (apps, objects float64) {
-		return float64(1 + (pod*7+sample*5)%11), float64(10 + (pod*31+sample*17)%50)
-	}
-	for name, test := range map[string]struct {
-		pods int
-		off  func(pod, sample int) float64
-		fits bool
-		why  string
-	}{
-		"it follows the metrics":    {4, func(int, int) float64 { return 0 }, true, ""},
-		"nearly":                    {4, func(p, s int) float64 { return float64((p*13 + s*29) % 20) }, true, ""},
-		"it follows something else": {4, func(p, s int) float64 { return 1000 * float64((p*p+s*7)%5) }, false, "R2 is "},
-		"two pods bear nothing out": {2, func(int, int) float64 { return 0 }, false, "there are samples of 2 pods"},
-	} {
-		m := learned(test.pods, 12, func(p, s int) Look {
-			apps, objects := differ(p, s)
-			l := pod("", "", apps, objects)
-			l.Memory += test.off(p, s)
-			return l
-		})
-		if fits := m.Fit != nil; fits != test.fits || !strings.HasPrefix(m.Why, test.why) {
-			t.Errorf("%s: %+v, %q", name, m.Fit, m.Why)
-		}
-		if test.fits && name == "it follows the metrics" {
-			got := []float64{math.Round(m.Fit.Base), math.Round(m.Fit.Per["apps"]), math.Round(m.Fit.Per["objects"])}
-			if diff := cmp.Diff([]float64{100, 20, 3}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		}
-	}
+	return u
 }
 
 // TestWhatIsLearnedSurvivesTheLeader: the next one has the samples, and works out the same.
 func TestWhatIsLearnedSurvivesTheLeader(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := Memory{Limit: 5, Usage: learned(rapid.IntRange(1, 5).Draw(t, "pods"), rapid.IntRange(1, 80).Draw(t, "samples"), func(int, int) Look {
-			return pod("", "", rapid.Float64Range(0, 10).Draw(t, "apps"), rapid.Float64Range(0, 100).Draw(t, "objects"))
+		m := Memory{Limit: 5, Usage: learned(rapid.IntRange(1, 5).Draw(t, "pods"), rapid.IntRange(1, 80).Draw(t, "samples"), func(int, int) (float64, float64) {
+			return rapid.Float64Range(0, 10).Draw(t, "apps"), rapid.Float64Range(0, 100).Draw(t, "objects")
 		})}
-		if len(m.Usage.Rows) > mostUsage {
+		if len(m.Usage.Rows) > mostSampled {
 			t.Fatalf("%d samples", len(m.Usage.Rows))
 		}
 		parts, stale := m.Parts(nil)
@@ -167,10 +60,10 @@ func TestWhatIsLearnedSurvivesTheLeader(t *testing.T) {
 
 func TestNobodysSamplesAreLeftOut(t *testing.T) {
 	minus := -1.0
-	for name, of := range map[string]Usage{
+	for name, of := range map[string]track.Usage{
 		"below 0":        {Metrics: taken, Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}, Memory: &minus}}},
 		"another metric": {Metrics: taken[:1], Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}}}},
-		"too many":       {Metrics: taken, Rows: make([]calibrate.Row, mostUsage+1)},
+		"too many":       {Metrics: taken, Rows: make([]calibrate.Row, mostSampled+1)},
 	} {
 		parts, _ := Memory{Usage: of}.Parts(nil)
 		got, dropped := Of(parts)
@@ -181,7 +74,7 @@ func TestNobodysSamplesAreLeftOut(t *testing.T) {
 }
 
 func FuzzUsage(f *testing.F) {
-	good, _ := Memory{Usage: learned(3, 6, func(p, s int) Look { return pod("", "", float64(p), float64(s)) })}.Parts(nil)
+	good, _ := Memory{Usage: learned(3, 6, func(p, s int) (float64, float64) { return float64(p), float64(s) })}.Parts(nil)
 	f.Add(good[partUsage])
 	f.Add([]byte("no part"))
 	f.Fuzz(func(t *testing.T, part []byte) {

@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/track"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/plan/podspec"
@@ -47,7 +48,7 @@ func TestNoSizeOfAPlanIsBeyondTheWrittenCap(t *testing.T) {
 			e.Pods = []observed.Pod{{Size: &observed.Size{Asks: podspec.Size{Controller: of("900Gi", "901Gi")}}}}
 		}, of("900Gi", "901Gi"), of("4Gi", "8Gi")},
 		"a pod has that limit":     {func(e *Evidence) { e.Pods = []observed.Pod{{MemoryLimit: 16 << 30}} }, of("900Gi", "900Gi"), of("16Gi", "16Gi")},
-		"a replica used more":      {func(e *Evidence) { e.Memory.Peaks = map[int]memory.Peak{7: {Bytes: 6 << 30}} }, of("900Gi", "900Gi"), of("6Gi", "6Gi")},
+		"a replica used more":      {func(e *Evidence) { e.Memory.Peaks = map[int]track.Peak{7: {Bytes: 6 << 30}} }, of("900Gi", "900Gi"), of("6Gi", "6Gi")},
 		"the template had more":    {func(e *Evidence) { e.Memory.Found = &plan.Resources{Requests: map[string]string{"memory": "7Gi"}} }, of("900Gi", "900Gi"), of("7Gi", "7Gi")},
 		"a person went back to it": {func(e *Evidence) { e.Memory.Back = &memory.SizesBack{Of: map[int]plan.Resources{3: of("4Gi", "12Gi")}} }, of("2Gi", "12Gi"), of("2Gi", "12Gi")},
 	} {

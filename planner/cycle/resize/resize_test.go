@@ -15,6 +15,7 @@ import (
 	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/cycle/resize/question"
 	"ballast/planner/cycle/resize/wish"
+	"ballast/planner/cycle/track"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -46,10 +47,10 @@ func newFleet(replicas int) *fleet {
 }
 
 // seenInUse are peaks of next to nothing: limits shrink where something was seen in use.
-func seenInUse(replicas int) map[int]memory.Peak {
-	peaks := map[int]memory.Peak{}
+func seenInUse(replicas int) map[int]track.Peak {
+	peaks := map[int]track.Peak{}
 	for r := range replicas {
-		peaks[r] = memory.Peak{Bytes: 64 << 20, At: epoch}
+		peaks[r] = track.Peak{Bytes: 64 << 20, At: epoch}
 	}
 	return peaks
 }

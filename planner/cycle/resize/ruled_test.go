@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/resize/question"
+	"ballast/planner/cycle/track"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -215,7 +215,7 @@ func TestALimitGrowsBesideARequestThatMayNotShrink(t *testing.T) {
 func TestALimitFollowsARequestThatStaysOnItsLevel(t *testing.T) {
 	f := newFleet(1)
 	f.Size.Policies[0].Rules[1].Quantize = &config.Quantize{Step: "1Gi"}
-	f.Memory.Peaks = map[int]memory.Peak{0: {Bytes: 8512 << 20, At: f.Now}}
+	f.Memory.Peaks = map[int]track.Peak{0: {Bytes: 8512 << 20, At: f.Now}}
 	f.Pods = []observed.Pod{{Replica: 0, Name: "c-0", Memory: 1 << 30, MemoryLimit: 16 << 30}}
 	f.runs(3, 25)
 	wants(t, f, "above its peak", [2]string{"4Gi", "10Gi"})

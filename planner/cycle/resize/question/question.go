@@ -14,6 +14,7 @@ import (
 	"ballast/planner/config/changerules"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/resize/quantity"
+	"ballast/planner/cycle/track"
 	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -306,7 +307,7 @@ func Released(m memory.Sizes, now time.Time) memory.Sizes {
 			continue
 		}
 		if kept.Peaks == nil {
-			kept.Peaks = map[int]memory.Peak{}
+			kept.Peaks = map[int]track.Peak{}
 		}
 		kept.Peaks[replica] = peak
 	}

@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/resize/quantity"
 	"ballast/planner/cycle/resize/question"
+	"ballast/planner/cycle/track"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -22,7 +22,7 @@ import (
 type View struct {
 	Found   *plan.Resources        // what the template had before ballast held it
 	Current map[int]size.Resources // in force, by ordinal
-	Peaks   map[int]memory.Peak    // of memory, by replica
+	Peaks   map[int]track.Peak     // of memory, by replica
 	Killed  map[int]int64          // the OOM kill that a replica grew for last
 	Kills   map[int]time.Time      // OOM kills that nobody grew for yet
 	Urgent  map[int]string         // ordinals that grow at once, and why
@@ -33,7 +33,7 @@ type View struct {
 
 // ViewOf takes in what stands, peaks of memory, and who was killed for want of it.
 func ViewOf(q question.Question) View {
-	v := View{Found: q.PodTemplate().Found(), Current: map[int]size.Resources{}, Peaks: map[int]memory.Peak{},
+	v := View{Found: q.PodTemplate().Found(), Current: map[int]size.Resources{}, Peaks: map[int]track.Peak{},
 		Killed: maps.Clone(q.Memory.Killed),
 		Kills:  map[int]time.Time{}, Urgent: map[int]string{}, forged: map[int]bool{},
 		Overtaken: question.Handover{Question: q}.Newer()}

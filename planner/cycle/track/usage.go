@@ -1,4 +1,4 @@
-package memory
+package track
 
 import (
 	"fmt"
@@ -143,18 +143,18 @@ func (t *Usage) fit() {
 
 // Until is with every time that lies in the future taken as now.
 func (t Usage) Until(now time.Time) Usage {
-	t.Since = mapUntil(t.Since, now)
+	t.Since = MapUntil(t.Since, now)
 	if slices.ContainsFunc(t.Rows, func(r calibrate.Row) bool { return r.At.After(now) }) {
 		t.Rows = slices.Clone(t.Rows)
 		for i := range t.Rows {
-			notAhead(now, &t.Rows[i].At)
+			NotAhead(now, &t.Rows[i].At)
 		}
 	}
 	return t
 }
 
-// bounded refuses samples that nobody made: they are read from the history.
-func (t Usage) bounded() error {
+// Bounded refuses samples that nobody made: they are read from the history.
+func (t Usage) Bounded() error {
 	if len(t.Rows) > mostUsage {
 		return fmt.Errorf("%d samples, of at most %d", len(t.Rows), mostUsage)
 	}
@@ -164,8 +164,8 @@ func (t Usage) bounded() error {
 	return calibrate.Samples{Metrics: t.Metrics, Rows: t.Rows}.Check()
 }
 
-// refit has what follows of the samples worked out anew: what is read says only what was seen.
-func (t Usage) refit() Usage {
+// Refit has what follows of the samples worked out anew: what is read says only what was seen.
+func (t Usage) Refit() Usage {
 	if t.Fit = nil; len(t.Rows) > 0 {
 		t.fit()
 	}

@@ -1,12 +1,12 @@
-package memory
+package track
 
 import (
 	"maps"
 	"time"
 )
 
-// notAhead takes each of these times that lies ahead as now.
-func notAhead(now time.Time, times ...*time.Time) {
+// NotAhead takes each of these times that lies ahead as now.
+func NotAhead(now time.Time, times ...*time.Time) {
 	for _, t := range times {
 		if t.After(now) {
 			*t = now
@@ -14,8 +14,8 @@ func notAhead(now time.Time, times ...*time.Time) {
 	}
 }
 
-// mapUntil leaves the map that it was given as it is.
-func mapUntil[K comparable](times map[K]time.Time, now time.Time) map[K]time.Time {
+// MapUntil leaves the map that it was given as it is.
+func MapUntil[K comparable](times map[K]time.Time, now time.Time) map[K]time.Time {
 	ahead := false
 	for _, t := range times {
 		ahead = ahead || t.After(now)
