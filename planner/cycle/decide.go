@@ -124,6 +124,12 @@ func (c starting) hear(p *proposal.Proposed) {
 
 // begins starts one rollout; false: it is refused, and people are told why.
 func (c starting) begins(s *snapshot.Snapshot, p *proposal.Proposed) bool {
+	if s.Vain(p.Want) {
+		if p.Cause == change.Balance && c.Out.Candidate != nil {
+			c.Out.Candidate.Verdict = "moves nothing but clusters whose Secrets ballast cannot write"
+		}
+		return false
+	}
 	c.Out.Memory.Changes.Cause = p.Cause
 	o := snapshot.RolloutOptions(s, p.Cause)
 	moves := waiting.Servers(s, rollout.Moves(s.Next, plan.Plan{Clusters: p.Want.Rows})) // before the budget cuts them

@@ -30,7 +30,7 @@ import (
 
 const (
 	memoryClusters = 7500
-	ownLimit       = 24 << 10 // KiB, of the process itself
+	ownLimit       = 26 << 10 // KiB, of the process itself: 22.5 MiB on a quiet machine, 24.2 where four others share its two cores and garbage is collected later
 	fileLimit      = 48 << 10 // KiB, of its file: how many of its pages are mapped is the kernel's choice, which takes them back when it needs them
 	memoryWrites   = 200
 	memoryPlans    = 10

@@ -279,6 +279,8 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 			m.At = l.Fleet.Clusters[i].Explicit.N
 		case m.Claim == placement.Fixed:
 			m.Claim = placement.Follows
+		case l.nameless(i): // its row holds nobody: what counts is who has it, if anybody does
+			m.At = l.Owners[i]
 		}
 		if _, row := l.Next.Clusters[m.Name]; !row && !v.Stays(m.At) {
 			m.At = plan.NoReplica // its shard may be any number
@@ -286,6 +288,9 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 		members[k] = m
 	}
 	home := placement.Home(members, func(replica int) bool { return replica >= 0 })
+	if home == plan.NoReplica {
+		return
+	}
 	for _, m := range members {
 		row, known := l.Next.Clusters[m.Name]
 		switch {
@@ -304,6 +309,14 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 		}
 		l.Next.Clusters[m.Name] = row
 	}
+}
+
+// nameless reports whether Argo CD alone says where a cluster is, whatever its row: its Secret has no shard, ballast
+// cannot write one, and in mode live the place does not follow the number of replicas.
+func (l layout) nameless(i int) bool {
+	c := l.Fleet.Clusters[i]
+	peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
+	return peoples && c.Explicit.State != discover.ShardValid && l.In.Config.Rollout.Live != nil
 }
 
 // describe fills in what a row says beside its replica.

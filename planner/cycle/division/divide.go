@@ -25,15 +25,20 @@ func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
 	return d, nil
 }
 
-// unwritten are the items that the answer would move in vain, and where they stay.
+// unwritten are where the items stay that nobody can write, if the answer would move one of them, in vain. All of them:
+// what is made anew beside one that stays may move another.
 func (d *Division) unwritten(g *ground.Ground) map[int]int {
-	stays := map[int]int{}
+	stays, moves := map[int]int{}, false
 	for k, u := range d.groups {
 		for _, i := range u.Clusters {
-			if at := g.Fixed().Stays(i); at >= 0 && d.Items[k].Replica < 0 && d.Answer.Of[k] != at {
+			if at := g.Fixed().Stays(i); at >= 0 && d.Items[k].Replica < 0 {
 				stays[k] = at
+				moves = moves || d.Answer.Of[k] != at
 			}
 		}
+	}
+	if !moves {
+		return nil
 	}
 	return stays
 }

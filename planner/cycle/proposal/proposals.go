@@ -18,7 +18,6 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/snapshot"
 	"ballast/planner/cycle/standing"
-	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/failover/health"
 	"ballast/planner/plan"
@@ -154,7 +153,7 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	if replicas = max(replicas, s.Ground.Held(), s.Owned()); s.Next.FreeReplicas {
 		replicas = s.Next.Replicas
 	}
-	back, closed, stuck := map[string]int{}, s.Closed(), stuck(s)
+	back, closed, stuck := map[string]int{}, s.Closed(), s.Stuck()
 	var stay, stays []string
 	for _, cl := range s.Fleet.Clusters {
 		name := cl.Shard.ID
@@ -183,7 +182,8 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 		skips(r, keepApart(s, back, replicas), "a group keeps them apart from what is there"),
 		skips(r, KeepWithin(s, back, replicas), "the replica has not the memory"))
 	w := s.WantOf(replicas, back)
-	if len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.Next.Replicas {
+	stands := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.Next.Replicas
+	if stands || s.Vain(w) {
 		return &Proposed{Done: true, Holds: true, Told: told}
 	}
 	return &Proposed{Want: w, Cause: change.Rollback, Told: told,
@@ -197,25 +197,6 @@ func skips(r *input.Rollback, names []string, why string) []problem.Problem {
 	}
 	return []problem.Problem{{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips",
 		Message: fmt.Sprintf("of what is to go back to revision %d, %s stay: %s", r.Revision, problem.ClipList(names), why)}}
-}
-
-// stuck are the clusters, by name, that Argo CD has where its algorithm does, since their Secrets name no replica and
-// ballast cannot write one there, and those that stay together with such a one.
-func stuck(s *snapshot.Snapshot) map[string]bool {
-	with := func(name string) string { return s.Beside.Of(name, s.Next.Clusters[name].Server) }
-	stuck, those := map[string]bool{}, map[string]bool{}
-	for _, c := range s.Fleet.Clusters {
-		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-		if name := c.Shard.ID; peoples && c.Explicit.State != discover.ShardValid {
-			stuck[name], those[with(name)] = true, true
-		}
-	}
-	for name := range s.Next.Clusters {
-		if key := with(name); key != "" && those[key] {
-			stuck[name] = true
-		}
-	}
-	return stuck
 }
 
 // keepApart takes out of back what would share a replica with another one of its group, and names that.

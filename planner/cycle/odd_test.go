@@ -10,9 +10,11 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/discover/labeltext"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // unwritable makes a Secret one that names that shard, below 0 none, and that nobody can write. Argo CD has its cluster on replica at.
@@ -135,62 +137,120 @@ func fewer(p *plan.Plan) {
 	}
 }
 
+// oddWorld is a fleet under each mode, of Secrets of all kinds: some nobody can write, some opted out, some have a pin, a server or a group
+// with others, and any may name no replica. Where stuck is false nobody's server has a Secret that nobody can write beside one of others.
+func oddWorld(t *rapid.T, stuck bool) *liveWorld {
+	w := newLiveWorld(rapid.SliceOfN(rapid.Float64Range(1, 40), 5, 9).Draw(t, "loads")...)
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+	late := config.Duration(10 * time.Minute)
+	w.in.Config.Rollout = rapid.SampledFrom([]config.Rollout{w.in.Config.Rollout, {X0Y: &config.X0YRollout{}, StageTimeout: late},
+		{Default: &config.DefaultRollout{}, StageTimeout: late}}).Draw(t, "rollout")
+	w.minutes(90)
+	w.in.Barred, w.refuses, w.in.Pins = map[string]string{}, map[string]bool{}, plan.Pins{}
+	for i := range w.in.Discovered.Secrets {
+		s := &w.in.Discovered.Secrets[i]
+		kinds := []string{"", "", "", "pinned", "bound", "twin", "refused", "immutable", "opted out"}
+		if i == 0 && !stuck { // whose twins the others are
+			kinds = kinds[:5]
+		}
+		switch rapid.SampledFrom(kinds).Draw(t, s.Name) {
+		case "refused":
+			w.in.Barred[s.Name], w.refuses[s.Name] = "a policy refuses it", true
+		case "immutable":
+			s.Immutable = true
+		case "opted out":
+			s.Unmanaged = true
+		case "pinned":
+			w.in.Pins[s.Name] = rapid.IntRange(0, 20).Draw(t, "pin")
+			continue
+		case "twin":
+			s.Server, s.Created = w.in.Discovered.Secrets[0].Server, w.in.Now
+		case "bound":
+			s.Labels = labeltext.Of(map[string]string{"g": "yes"}, []string{"g"})
+			w.in.Config.Partition.Groups = []config.Group{together("g")}
+		}
+		if rapid.Bool().Draw(t, "without a shard") {
+			s.Shard = discover.ShardValue{State: discover.ShardAbsent}
+		}
+	}
+	w.byAlgorithm()
+	return w
+}
+
+// byAlgorithm has what names no replica where Argo CD's algorithm has it.
+func (w *liveWorld) byAlgorithm() {
+	w.placed = map[string]int{}
+	fleet := discover.All(w.in.Discovered, w.in.Now)
+	owners := sharding.Owners(fleet.Clusters, standing.Algorithm(w.in), standing.ControllerReplicas(w.in.Workload), nil)
+	for i, c := range fleet.Clusters {
+		if c.Explicit.State != discover.ShardValid {
+			w.placed[c.Shard.ID] = owners[i]
+		}
+	}
+}
+
+// rests lets so many hours pass, and wants few rollouts in them and no plan written in the last one.
+func (w *liveWorld) rests(t *rapid.T, hours, most int) {
+	writes, began := 0, 0
+	for minute := range hours * 60 {
+		before := w.in.InForce.Rollout
+		if minute == (hours-1)*60 {
+			writes = w.writes
+		}
+		w.byAlgorithm()
+		if out := w.step(time.Minute); out.Done {
+			w.in.Rollback = nil
+		}
+		if before == nil && w.in.InForce.Rollout != nil {
+			began++
+		}
+	}
+	if began > most || w.writes > writes {
+		t.Fatalf("%d rollouts begun, %d plans written in the last hour; %+v; %v", began, w.writes-writes, w.in.InForce.Rollout, messages(w.last))
+	}
+}
+
 // TestAnyRollbackComesToRest, whoever asks for whatever plan, among Secrets of all kinds.
 func TestAnyRollbackComesToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newLiveWorld(rapid.SliceOfN(rapid.Float64Range(1, 40), 5, 9).Draw(t, "loads")...)
-		w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
-		late := config.Duration(10 * time.Minute)
-		w.in.Config.Rollout = rapid.SampledFrom([]config.Rollout{w.in.Config.Rollout, {X0Y: &config.X0YRollout{}, StageTimeout: late},
-			{Default: &config.DefaultRollout{}, StageTimeout: late}}).Draw(t, "rollout")
-		w.minutes(90)
+		w := oddWorld(t, true)
 		earlier := w.in.InForce.Clone()
-		w.placed, w.in.Barred, w.refuses, w.in.Pins = map[string]int{}, map[string]string{}, map[string]bool{}, plan.Pins{}
-		for i := range w.in.Discovered.Secrets {
-			s := &w.in.Discovered.Secrets[i]
-			at := s.Shard.N
-			switch rapid.SampledFrom([]string{"", "", "", "refused", "immutable", "opted out", "pinned", "twin", "bound"}).Draw(t, s.Name) {
-			case "refused":
-				w.in.Barred[s.Name], w.refuses[s.Name] = "a policy refuses it", true
-			case "immutable":
-				s.Immutable = true
-			case "opted out":
-				s.Unmanaged = true
-			case "pinned":
-				w.in.Pins[s.Name] = rapid.IntRange(0, 20).Draw(t, "pin")
-				continue
-			case "twin":
-				s.Server, s.Created = w.in.Discovered.Secrets[0].Server, w.in.Now
-			case "bound":
-				s.Labels = labeltext.Of(map[string]string{"g": "yes"}, []string{"g"})
-				w.in.Config.Partition.Groups = []config.Group{together("g")}
-			}
-			if rapid.Bool().Draw(t, "without a shard") {
-				s.Shard, w.placed[s.Name] = discover.ShardValue{State: discover.ShardAbsent}, at
-			}
-		}
 		earlier.Replicas = rapid.IntRange(1, 4).Draw(t, "replicas")
 		for _, name := range slices.Sorted(maps.Keys(earlier.Clusters)) {
 			earlier.Clusters[name] = plan.Row{Replica: rapid.IntRange(0, earlier.Replicas-1).Draw(t, "row")}
 		}
 		w.minutes(20)
 		w.in.Rollback = &input.Rollback{Revision: 7, Plan: &earlier}
-		writes, began := 0, 0
-		for minute := range 5 * 60 {
-			before := w.in.InForce.Rollout
-			if minute == 4*60 {
-				writes = w.writes
+		w.rests(t, 5, 3)
+	})
+}
+
+// TestWhatPeopleAskForComesToRest among such Secrets: a cordon, a number of replicas, pins, or what is elected.
+func TestWhatPeopleAskForComesToRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := oddWorld(t, false)
+		for range rapid.IntRange(1, 3).Draw(t, "how many") {
+			switch rapid.SampledFrom([]string{"cordon", "replicas", "pins", "dies", "elects", "scales"}).Draw(t, "what") {
+			case "cordon":
+				w.cordons(rapid.IntRange(0, 2).Draw(t, "replica"))
+			case "replicas":
+				w.in.Config.Partition.Replicas = &config.Replicas{Fixed: rapid.IntRange(1, 4).Draw(t, "replicas")}
+			case "pins":
+				for _, s := range w.in.Discovered.Secrets {
+					if rapid.IntRange(0, 3).Draw(t, s.Name) == 0 {
+						w.in.Pins[s.Name] = rapid.IntRange(0, 4).Draw(t, "pin")
+					}
+				}
+			case "dies":
+				w.down[rapid.IntRange(1, 2).Draw(t, "replica")] = true // where people scale to 1 there is one that works
+			case "elects":
+				w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(10 * time.Minute), MinSamples: 5}}
+			case "scales":
+				w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+				w.scale(rapid.IntRange(1, 4).Draw(t, "replicas"))
 			}
-			maps.DeleteFunc(w.placed, func(name string, _ int) bool { return w.secret(name).Shard.State == discover.ShardValid })
-			if out := w.step(time.Minute); out.Done {
-				w.in.Rollback = nil
-			}
-			if before == nil && w.in.InForce.Rollout != nil {
-				began++
-			}
+			w.minutes(rapid.IntRange(1, 20).Draw(t, "minutes"))
 		}
-		if began > 3 || w.writes > writes {
-			t.Fatalf("%d rollouts begun, %d plans written in the fifth hour; %+v; %v", began, w.writes-writes, w.in.InForce.Rollout, messages(w.last))
-		}
+		w.rests(t, 12, 12)
 	})
 }
