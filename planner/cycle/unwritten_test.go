@@ -119,9 +119,7 @@ func TestARowThatNobodyCanWriteStartsNoRollout(t *testing.T) {
 func TestARowThatNobodyCanWriteGoesHome(t *testing.T) {
 	w := undecided(t, skewed(24)...)
 	name := w.on(1)[0]
-	w.secret(name).Shard = discover.ShardValue{State: discover.ShardAbsent}
-	w.placed, w.in.Barred = map[string]int{name: 1}, map[string]string{name: "a policy refuses it"}
-	w.refuses = map[string]bool{name: true}
+	w.unwritable(name, -1, 1)
 	w.in.Pins = plan.Pins{name: 0}
 	w.minutes(20)
 	pinned := w.row(t, name)
@@ -168,9 +166,7 @@ func TestARowStaysWhereNobodyIsSureOfTheOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(24)...)
 			name := w.on(1)[0]
-			w.secret(name).Shard = discover.ShardValue{State: discover.ShardAbsent}
-			w.placed, w.in.Barred = map[string]int{name: 1}, map[string]string{name: "a policy refuses it"}
-			w.refuses = map[string]bool{name: true}
+			w.unwritable(name, -1, 1)
 			w.in.Pins = plan.Pins{name: 0}
 			w.minutes(20)
 			w.in.Pins = nil
@@ -210,9 +206,7 @@ func TestARollbackLeavesWhatNobodyCanWrite(t *testing.T) {
 				w.minutes(60)
 			}
 			name := w.on(1)[0]
-			w.secret(name).Shard = discover.ShardValue{State: discover.ShardAbsent}
-			w.placed, w.in.Barred = map[string]int{name: 1}, map[string]string{name: "a policy refuses it"}
-			w.refuses = map[string]bool{name: true}
+			w.unwritable(name, -1, 1)
 			w.in.Pins = plan.Pins{name: 0}
 			w.minutes(20)
 			pinned := w.in.InForce.Clone()
