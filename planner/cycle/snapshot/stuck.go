@@ -8,33 +8,43 @@ import (
 	"ballast/planner/rollout"
 )
 
-// Stuck are the clusters, by name, that Argo CD has where its algorithm does, since their Secrets name no replica and
-// ballast cannot write one there, and those that stay together with such a one.
-func (s *Snapshot) Stuck() map[string]bool {
-	with := func(name string) string { return s.Beside.Of(name, s.Next.Clusters[name].Server) }
-	stuck, those := map[string]bool{}, map[string]bool{}
+// unwritten are the clusters, by name, that Argo CD has where its algorithm does: their Secrets name no replica, and
+// ballast cannot write one there.
+func (s *Snapshot) unwritten() map[string]bool {
+	those := map[string]bool{}
 	for _, c := range s.Fleet.Clusters {
 		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-		if name := c.Shard.ID; peoples && c.Explicit.State != discover.ShardValid {
-			stuck[name], those[with(name)] = true, true
+		if peoples && c.Explicit.State != discover.ShardValid {
+			those[c.Shard.ID] = true
 		}
 	}
+	return those
+}
+
+// Stuck are the clusters, by name, whose Secrets name no replica and that ballast cannot write, and those that stay
+// together with such a one.
+func (s *Snapshot) Stuck() map[string]bool {
+	with := func(name string) string { return s.Beside.Of(name, s.Next.Clusters[name].Server) }
+	stuck, keys := s.unwritten(), map[string]bool{}
+	for name := range stuck {
+		keys[with(name)] = true
+	}
 	for name := range s.Next.Clusters {
-		if key := with(name); key != "" && those[key] {
+		if key := with(name); key != "" && keys[key] {
 			stuck[name] = true
 		}
 	}
 	return stuck
 }
 
-// Vain reports whether all that is wanted are moves of such clusters, which no wave makes: a rollout for them would end
-// with everything as it was, and begin anew.
+// Vain reports whether all that is wanted are moves of clusters whose Secrets ballast cannot write, which no wave makes:
+// a rollout for them would end with everything as it was, and begin anew.
 func (s *Snapshot) Vain(w *rollout.Proposal) bool {
 	counts := w.Replicas != s.Next.Replicas || w.ControllerReplicas != s.Next.ControllerReplicas
 	moves := rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})
 	if counts || len(moves) == 0 {
 		return false
 	}
-	stuck := s.Stuck()
-	return !slices.ContainsFunc(moves, func(m rollout.Move) bool { return !stuck[m.Cluster] })
+	unwritten := s.unwritten()
+	return !slices.ContainsFunc(moves, func(m rollout.Move) bool { return !unwritten[m.Cluster] })
 }
