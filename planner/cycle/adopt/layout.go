@@ -311,12 +311,10 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 	}
 }
 
-// nameless reports whether Argo CD alone says where a cluster is, whatever its row: its Secret has no shard, ballast
-// cannot write one, and in mode live the place does not follow the number of replicas.
+// nameless reports whether Argo CD alone says where a cluster is, whatever its row and the number of replicas, as in mode
+// live.
 func (l layout) nameless(i int) bool {
-	c := l.Fleet.Clusters[i]
-	peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-	return peoples && c.Explicit.State != discover.ShardValid && l.In.Config.Rollout.Live != nil
+	return standing.Nameless(l.Fleet.Clusters[i]) && l.In.Config.Rollout.Live != nil
 }
 
 // describe fills in what a row says beside its replica.

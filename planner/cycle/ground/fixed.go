@@ -81,9 +81,8 @@ func (f Fixed) Carries(i int) int {
 // whatever ballast does.
 func (g *Ground) Owned() (replicas int) {
 	for i, c := range g.Fleet.Clusters {
-		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-		placed := c.Explicit.State != discover.ShardValid && !g.Fixed().followsCount(c)
-		if peoples && placed && g.Owners[i] < g.Next.Replicas {
+		placed := standing.Nameless(c) && !g.Fixed().followsCount(c)
+		if placed && g.Owners[i] < g.Next.Replicas {
 			replicas = max(replicas, g.Owners[i]+1)
 		}
 	}

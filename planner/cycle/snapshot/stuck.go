@@ -3,7 +3,7 @@ package snapshot
 import (
 	"slices"
 
-	"ballast/planner/discover"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -13,8 +13,7 @@ import (
 func (s *Snapshot) unwritten() map[string]bool {
 	those := map[string]bool{}
 	for _, c := range s.Fleet.Clusters {
-		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
-		if peoples && c.Explicit.State != discover.ShardValid {
+		if standing.Nameless(c) {
 			those[c.Shard.ID] = true
 		}
 	}
