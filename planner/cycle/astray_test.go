@@ -28,7 +28,7 @@ func TestAClusterWhoseOwnerIsAstrayIsTold(t *testing.T) {
 		"its pods go by replica 0":             {func(w *liveWorld) { w.placed = map[string]int{"c002": 0} }, true},
 		"they are where plan and Secret say":   {func(w *liveWorld) {}, false},
 		"another Secret of it has replica 0":   {func(w *liveWorld) { w.placed = map[string]int{"c002": 0}; w.other("c002", 0) }, false},
-		"another Secret of it agrees":          {func(w *liveWorld) { w.placed = map[string]int{"c002": 0}; w.other("c002", 2) }, true},
+		"another Secret of it agrees":          {func(w *liveWorld) { w.placed = map[string]int{"c002": 0, "zz": 0}; w.other("c002", 2) }, true},
 		"the workload rolls out":               {func(w *liveWorld) { w.placed = map[string]int{"c002": 0}; w.in.Workload.Generation++ }, false},
 		"a pod that is ready keeps silent":     {func(w *liveWorld) { w.placed = map[string]int{"c002": 0}; w.mute = map[int]bool{1: true} }, false},
 		"nobody has it, which is another tale": {func(w *liveWorld) { w.taken["c002"] = true }, false},

@@ -26,17 +26,19 @@ import (
 // liveWorld is a world in mode live, whose pods say what they own: each the clusters that carry its number, at once.
 type liveWorld struct {
 	*world
-	down       map[int]bool    // replicas that are not ready
-	mute       map[int]bool    // replicas that are, and do not say what they own
-	doubled    map[string]bool // clusters that replica 0 has, too
-	taken      map[string]bool // clusters that nobody takes up, whatever their Secret says
-	unshown    map[string]bool // clusters whose Applications all give their name, which Argo CD 3.0.0 to 3.0.5 does not show
-	unread     bool            // no pod is connected to those
-	lingers    map[string]bool // replica 0 keeps a cache of those, too
-	renumbered map[int]int     // pods that started with another number than their names'
-	idle       map[string]bool // clusters without an Application
-	hidden     bool            // no pod can be listed
-	placed     map[string]int  // where Argo CD's algorithm has clusters whose Secrets name no replica
+	down       map[int]bool                   // replicas that are not ready
+	mute       map[int]bool                   // replicas that are, and do not say what they own
+	doubled    map[string]bool                // clusters that replica 0 has, too
+	taken      map[string]bool                // clusters that nobody takes up, whatever their Secret says
+	unshown    map[string]bool                // clusters whose Applications all give their name, which Argo CD 3.0.0 to 3.0.5 does not show
+	unread     bool                           // no pod is connected to those
+	lingers    map[string]bool                // replica 0 keeps a cache of those, too
+	renumbered map[int]int                    // pods that started with another number than their names'
+	idle       map[string]bool                // clusters without an Application
+	hidden     bool                           // no pod can be listed
+	placed     map[string]int                 // where Argo CD's algorithm has clusters whose Secrets name no replica
+	serves     map[string]string              // which Secret of a server that has several says where Argo CD has it, by server
+	written    map[string]discover.ShardValue // each Secret's shard when its pods saw it last
 	shape      func(*observed.Pod)
 	says       func(*ownership.Observation)
 	history    map[string][]int
@@ -78,6 +80,7 @@ func (w *liveWorld) observe() {
 			o.Reported.Pods = append(o.Reported.Pods, ownership.PodObservation{Name: name, Replica: r, Ready: true, Running: true, Answered: !w.mute[r], SampledAt: w.in.Now})
 		}
 	}
+	w.serve()
 	for _, s := range w.in.Discovered.Secrets {
 		c := ownership.ClusterObservation{Server: s.Server, Apps: 1}
 		if w.idle[s.Name] {
@@ -85,10 +88,7 @@ func (w *liveWorld) observe() {
 			o.Reported.Clusters[s.Name] = c
 			continue
 		}
-		at, placed := w.placed[s.Name]
-		if !placed {
-			at, placed = s.Shard.N, s.Shard.State == discover.ShardValid
-		}
+		at, placed := w.servedAt(s)
 		if holder, up := holders[at]; up && placed && !w.taken[s.Name] {
 			c.Owners, c.Live, c.Cached, c.Holders = []int{at}, []int{at}, []int{at}, []int{holder}
 		}
@@ -123,6 +123,34 @@ func (w *liveWorld) observe() {
 		w.says(&o.Reported)
 	}
 	w.in.Observed = o
+}
+
+// serve has each server be where the Secret of it says that was written last, else the last one: Argo CD knows servers alone.
+func (w *liveWorld) serve() {
+	if w.written == nil {
+		w.serves, w.written = map[string]string{}, map[string]discover.ShardValue{}
+	}
+	for _, s := range w.in.Discovered.Secrets {
+		if was, known := w.written[s.Name]; (!known || was != s.Shard) && s.Server != "" {
+			w.serves[s.Server] = s.Name
+		}
+		w.written[s.Name] = s.Shard
+	}
+}
+
+// servedAt is the replica that has a Secret's server; false: none does.
+func (w *liveWorld) servedAt(s discover.Secret) (at int, placed bool) {
+	if lead := w.serves[s.Server]; lead != "" && lead != s.Name {
+		for _, other := range w.in.Discovered.Secrets {
+			if other.Name == lead && other.Server == s.Server {
+				s = other
+			}
+		}
+	}
+	if at, placed = w.placed[s.Name]; placed {
+		return at, true
+	}
+	return s.Shard.N, s.Shard.State == discover.ShardValid
 }
 
 // renumber has those pods own what is the number's that they started with, and nothing else.

@@ -235,3 +235,47 @@ func TestARollbackLeavesWhatNobodyCanWrite(t *testing.T) {
 		})
 	}
 }
+
+// TestAGuessMovesNoTwin: of two Secrets of a server nobody can write one, which names no replica, and the pods have the server where the
+// other one says. While that replica is silent Argo CD's algorithm alone says where the first would be, and that is a guess: it moves neither.
+// Before, the next cycle had both rows where the algorithm has the one, without a rollout, whether frozen or tripped.
+func TestAGuessMovesNoTwin(t *testing.T) {
+	for name, away := range map[string]func(w *liveWorld){
+		"its replica starts again": func(w *liveWorld) { w.down[1] = true },
+		"its replica keeps silent": func(w *liveWorld) { w.mute = map[int]bool{1: true} },
+		"nobody can list pods":     func(w *liveWorld) { w.hidden = true },
+		"it has no Application":    func(w *liveWorld) { w.idle = map[string]bool{w.on(1)[0]: true, "twin-" + w.on(1)[0] + "-000": true} },
+		"a freeze is on":           func(w *liveWorld) { w.down[1], w.in.Paused = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			stuck := w.on(1)[0]
+			twin := "twin-" + stuck + "-000"
+			w.twin(stuck, 1)
+			w.minutes(5)
+			w.unwritable(stuck, -1, 0)
+			for k := 0; k < 100 && w.placed[stuck] != 0 || k == 0; k++ {
+				w.secret(stuck).UID = fmt.Sprint("uid-", k)
+				w.byAlgorithm()
+			}
+			w.serve()
+			w.serves[w.secret(stuck).Server] = twin // whose Secret the pods saw last
+			w.minutes(5)
+			want := map[string]int{stuck: 1, twin: 1, "the shard of " + twin: 1}
+			rows := func() map[string]int {
+				c := w.in.InForce.Clusters
+				return map[string]int{stuck: c[stuck].Replica, twin: c[twin].Replica, "the shard of " + twin: w.secret(twin).Shard.N}
+			}
+			if diff := cmp.Diff(want, rows()); diff != "" {
+				t.Fatalf("beforehand (-want +got):\n%s", diff)
+			}
+			away(w)
+			for range 3 {
+				w.step(30 * time.Second)
+				if diff := cmp.Diff(want, rows()); diff != "" {
+					t.Fatalf("a cycle later (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}

@@ -17,6 +17,9 @@ const ClusterLimit = 1_000_000
 // who may write the ConfigMap can forge a plan with its digest, and no number in it may use the revisions up.
 const MaxRevision = 1 << 52
 
+// RevisionAfter is the one that follows the newest: at the end of all revisions they stand still, and plans do not.
+func RevisionAfter(newest int64) int64 { return min(newest, MaxRevision-1) + 1 }
+
 // Bounds of what the webhook asks about each new cluster.
 const (
 	maxGroups = 64

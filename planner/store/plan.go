@@ -35,7 +35,7 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 	if base.Document.Plan == nil && floor <= 0 {
 		newest = max(newest, s.saidRevision(ctx))
 	}
-	next.Revision = min(newest, plan.MaxRevision-1) + 1 // at the end of all revisions they stand still, and plans do not
+	next.Revision = plan.RevisionAfter(newest)
 	text, err := codec.Encode(next)
 	if err != nil {
 		return base, err

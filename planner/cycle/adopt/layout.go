@@ -279,8 +279,8 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 			m.At = l.Fleet.Clusters[i].Explicit.N
 		case m.Claim == placement.Fixed:
 			m.Claim = placement.Follows
-		case l.nameless(i): // its row holds nobody: what counts is who has it, if anybody does
-			m.At = l.Owners[i]
+		case l.nameless(i) && l.Owners[i] == plan.NoReplica: // where nobody has it, its row leads nobody
+			m.At = plan.NoReplica
 		}
 		if _, row := l.Next.Clusters[m.Name]; !row && !v.Stays(m.At) {
 			m.At = plan.NoReplica // its shard may be any number
@@ -314,7 +314,7 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 // nameless reports whether Argo CD alone says where a cluster is, whatever its row and the number of replicas, as in mode
 // live.
 func (l layout) nameless(i int) bool {
-	return standing.Nameless(l.Fleet.Clusters[i]) && l.In.Config.Rollout.Live != nil
+	return standing.LeftToAlgorithm(l.Fleet.Clusters[i]) && l.In.Config.Rollout.Live != nil
 }
 
 // describe fills in what a row says beside its replica.

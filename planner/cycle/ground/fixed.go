@@ -81,7 +81,7 @@ func (f Fixed) Carries(i int) int {
 // whatever ballast does.
 func (g *Ground) Owned() (replicas int) {
 	for i, c := range g.Fleet.Clusters {
-		placed := standing.Nameless(c) && !g.Fixed().followsCount(c)
+		placed := standing.LeftToAlgorithm(c) && !g.Fixed().followsCount(c)
 		if placed && g.Owners[i] < g.Next.Replicas {
 			replicas = max(replicas, g.Owners[i]+1)
 		}

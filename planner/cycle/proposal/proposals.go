@@ -20,6 +20,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
 	"ballast/planner/failover/health"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -241,13 +242,13 @@ func crowded(s *snapshot.Snapshot, g ground.Group, rows map[string]plan.Row) (na
 
 // peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep
 // no replicas waiting that stand as they do; after a rollout that failed only those that people took away are urgent,
-// for their clusters have no owner.
+// for their clusters have no owner. Where nobody works for any that stays, nobody could take them: that waits for one.
 func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
 	if !s.Next.FreeReplicas {
 		return nil
 	}
 	found := s.HeldByPeople()
-	fewer := found < s.Next.Replicas && s.May(gate.FollowOut)
+	fewer := found < s.Next.Replicas && s.May(gate.FollowOut) && oneWorks(s, found)
 	more := found > s.Next.Replicas && s.May(gate.FollowUp)
 	if !fewer && !more {
 		return nil
@@ -255,6 +256,14 @@ func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
 	return &Proposed{Want: s.WantOf(found, nil), Cause: change.Pin,
 		Why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload),
 			s.Next.Replicas)}
+}
+
+// oneWorks reports whether a pod works for one of so many replicas at least, as far as pods are seen.
+func oneWorks(s *snapshot.Snapshot, replicas int) bool {
+	seen := s.In.Observed
+	return !seen.Known || slices.ContainsFunc(seen.Pods, func(p observed.Pod) bool {
+		return p.Replica < replicas && standing.Works(seen.Pods, p.Replica)
+	})
 }
 
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default

@@ -13,7 +13,7 @@ import (
 func (s *Snapshot) unwritten() map[string]bool {
 	those := map[string]bool{}
 	for _, c := range s.Fleet.Clusters {
-		if standing.Nameless(c) {
+		if standing.LeftToAlgorithm(c) {
 			those[c.Shard.ID] = true
 		}
 	}

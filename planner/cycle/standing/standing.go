@@ -112,9 +112,9 @@ func Pins(data plan.Pins, clusters []discover.Cluster) plan.Pins {
 // Managed reports whether a cluster has a row: not without a Secret, and not where a person opted out.
 func Managed(c discover.Cluster) bool { return !c.Implicit && !c.Unmanaged }
 
-// Nameless reports whether a Secret names no replica, and ballast cannot write one there: Argo CD alone says where its
+// LeftToAlgorithm reports whether a Secret names no replica, and ballast cannot write one there: Argo CD alone says where its
 // cluster is.
-func Nameless(c discover.Cluster) bool {
+func LeftToAlgorithm(c discover.Cluster) bool {
 	peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
 	return peoples && c.Explicit.State != discover.ShardValid
 }

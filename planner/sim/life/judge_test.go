@@ -14,10 +14,11 @@ type judge struct {
 	*luck
 	t testing.TB
 
-	before *plan.Plan // the plan at the last look
-	envs   []time.Time
-	wrotes int // of Counts["envs"]
-	zero   time.Time
+	before  *plan.Plan // the plan at the last look
+	highest int64      // revision that plan, history or status showed by then
+	envs    []time.Time
+	wrotes  int // of Counts["envs"]
+	zero    time.Time
 
 	still     still
 	budget    budget
@@ -91,11 +92,14 @@ func (j *judge) stopped() {
 
 // changed judges a plan beside the one before it.
 func (j *judge) changed() {
-	if j.before == nil || j.before == j.Plan {
+	if j.before == j.Plan {
 		return
 	}
-	if j.Plan.Revision <= j.before.Revision {
-		j.fail("revision %d came after %d", j.Plan.Revision, j.before.Revision)
+	if j.Plan.Revision <= j.highest {
+		j.fail("revision %d came after %d", j.Plan.Revision, j.highest)
+	}
+	if j.highest = j.Plan.Revision; j.before == nil {
+		return
 	}
 	if r := j.Plan.Rollout; j.begins() && r.Replicas > max(r.From.Replicas, j.Plan.MaxReplicas) {
 		j.fail("a rollout begins from %d to %d replicas, and maxReplicas is %d", r.From.Replicas, r.Replicas, j.Plan.MaxReplicas)

@@ -69,6 +69,7 @@ type Life struct {
 	memory memory.Memory        // the leader's
 	saved  memory.Memory        // the history's, as it was written last
 	stored time.Time            // when that was
+	said   int64                // the revision that the leader's status says
 	parts  map[string][]byte    // the history's, as the last leader left it
 	given  map[string]bool      // clusters that repairs gave back since the last cycle
 	nudged map[string]time.Time // when a cluster was nudged last
@@ -267,12 +268,23 @@ func (l *Life) cycle() {
 		return
 	}
 	next := out.Next.Clone()
-	next.Revision = 1
-	if n := len(l.History); n > 0 {
-		next.Revision = l.History[n-1].Revision + 1
-	}
-	l.Plan, l.History = &next, append(l.History, next)
+	next.Revision = plan.RevisionAfter(l.newestRevision())
+	l.Plan, l.History, l.said = &next, append(l.History, next), next.Revision
 	l.Counts["plans"]++
+}
+
+// newestRevision is the highest one that plan and history show, else what the leader's status says.
+func (l *Life) newestRevision() (newest int64) {
+	if l.Plan == nil && len(l.History) == 0 {
+		return l.said
+	}
+	if l.Plan != nil {
+		newest = l.Plan.Revision
+	}
+	if n := len(l.History); n > 0 {
+		newest = max(newest, l.History[n-1].Revision)
+	}
+	return newest
 }
 
 // save has the history hold the memory where it is due.

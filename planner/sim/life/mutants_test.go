@@ -256,3 +256,41 @@ func TestTheJudgeSeesASecondRestartOfADay(t *testing.T) {
 		})
 	}
 }
+
+// TestTheJudgeSeesWhatMayNeverBe: each of its rules fails where a fleet, or what the planner knows of it, is spoiled.
+func TestTheJudgeSeesWhatMayNeverBe(t *testing.T) {
+	for name, test := range map[string]struct {
+		seen, after func(*luck) // what is spoiled before the judge looks, and after it
+		want        string      // how its verdict begins; empty: there is none
+	}{
+		"nothing is spoiled": {},
+		"two pods work on a cluster": {
+			seen: func(l *luck) { l.Pods[0].Gained["c02"] = l.Now }, want: "cluster c02 is owned by [0 2]"},
+		"no replica is asked for": {
+			after: func(l *luck) { l.Glass, l.Replicas = true, 0 }, want: "the workload stands at 0 replicas"},
+		"the planner is not told of a freeze": {
+			seen: func(l *luck) { l.Paused = true }, after: func(l *luck) { l.Paused = false }, want: "frozen since "},
+		"a revision comes twice": {
+			after: func(l *luck) { l.Plan.Revision, l.History, l.said = 1, nil, 0 }, want: "revision 2 came after "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, spoils := level(3, 100, rolloutsJudged()["live"]), false
+			spoil := func(how func(*luck)) {
+				if spoils && how != nil {
+					how(l)
+				}
+			}
+			said := judgement(t, l, func() { spoil(test.after) }, func() {
+				judged := l.Watch
+				l.Watch = func(of *Life) { spoil(test.seen); judged(of) }
+				l.Pass(2 * time.Hour)
+				spoils = true
+				l.dies(1) // so that there is something to decide
+				l.Pass(40 * time.Minute)
+			})
+			if !strings.HasPrefix(said, test.want) || test.want == "" && said != "" {
+				t.Errorf("the judge says %q, want %q", said, test.want)
+			}
+		})
+	}
+}

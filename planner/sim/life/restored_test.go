@@ -114,6 +114,7 @@ func (j *judge) begunAnew() {
 		moves, servers, looked := j.budget.counted, j.budget.servers, j.budget.looked
 		j.before, j.budget, j.receivers = j.Began, budget{looked: looked}, receivers{}
 		if j.before != nil {
+			j.highest = j.before.Revision
 			was := known{j.saved.budget.clone(), j.saved.receivers.clone()}
 			j.budget, j.receivers = was.budget, was.receivers
 			servers = append(servers, counted{j.Now, j.serversOf(*j.before), j.largest()}) // what went meanwhile is not believed at once
