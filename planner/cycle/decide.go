@@ -2,7 +2,6 @@ package cycle
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"ballast/planner/change"
@@ -94,6 +93,9 @@ func (c starting) begin(s *snapshot.Snapshot) {
 			}
 			continue
 		}
+		if len(s.Vain(made.Want)) > 0 {
+			continue // no wave makes those moves, and what comes next may begin
+		}
 		if c.begins(s, made) {
 			return
 		}
@@ -124,12 +126,6 @@ func (c starting) hear(p *proposal.Proposed) {
 
 // begins starts one rollout; false: it is refused, and people are told why.
 func (c starting) begins(s *snapshot.Snapshot, p *proposal.Proposed) bool {
-	if s.Vain(p.Want) {
-		if p.Cause == change.Balance && c.Out.Candidate != nil {
-			c.Out.Candidate.Verdict = "moves nothing but clusters whose Secrets ballast cannot write"
-		}
-		return false
-	}
 	c.Out.Memory.Changes.Cause = p.Cause
 	o := snapshot.RolloutOptions(s, p.Cause)
 	moves := waiting.Servers(s, rollout.Moves(s.Next, plan.Plan{Clusters: p.Want.Rows})) // before the budget cuts them
@@ -202,8 +198,7 @@ func (c advancing) failed(r plan.Rollout, why string) {
 		return
 	}
 	if r.From != r.To() {
-		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas,
-			r.From.ControllerReplicas, r.ControllerReplicas)
+		what = r.From.Into(r.To())
 	}
 	var trip *harm.Trip
 	if m.Failures, trip = m.Failures.Add(c.In.Now, cmp.Or(m.Cause, change.Balance), what, why); safety.Worse(trip, m.Trip) {

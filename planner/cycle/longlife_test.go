@@ -461,6 +461,33 @@ func TestAnEnvBelowTheReplicasIsMended(t *testing.T) {
 	}
 }
 
+// TestWhatNobodyTakesUpKeepsItsLoad: of a cluster that no replica has, though each works, the last good value is held and may only rise.
+func TestWhatNobodyTakesUpKeepsItsLoad(t *testing.T) {
+	w := undecided(t, slices.Repeat([]float64{10}, 12)...)
+	w.in.Config.Failover, w.in.Paused = nil, true
+	name := w.on(1)[0]
+	w.taken[name] = true
+	orphaned := "ownership/Orphaned/" + name
+	w.until(t, "nobody has it", time.Hour, func(out outcome.Outcome) bool { return slices.Contains(problems(out), orphaned) })
+	w.step(time.Minute)
+	read := func() float64 {
+		i := slices.IndexFunc(w.last.Fleet.Clusters, func(cl discover.Cluster) bool { return cl.Shard.ID == name })
+		return w.last.Table.Columns[0].Values[i]
+	}
+	var got []float64
+	for _, load := range []float64{5, 20, 5} {
+		w.setLoad(name, load)
+		w.step(time.Minute)
+		got = append(got, read())
+	}
+	delete(w.taken, name)
+	w.until(t, "it has an owner", time.Hour, func(out outcome.Outcome) bool { return !slices.Contains(problems(out), orphaned) })
+	w.step(time.Minute)
+	if got = append(got, read()); !slices.Equal(got, []float64{10, 20, 20, 5}) {
+		t.Errorf("its loads are %v, want 10, 20, 20, and 5 once somebody has it", got)
+	}
+}
+
 // TestAReplicaThatIsDownKeepsItsLoad: what its clusters are measured at falls while nobody counts for them, and again after they moved.
 func TestAReplicaThatIsDownKeepsItsLoad(t *testing.T) {
 	w := undecided(t, slices.Repeat([]float64{10}, 12)...)

@@ -138,8 +138,8 @@ func fewer(p *plan.Plan) {
 }
 
 // oddWorld is a fleet under each mode, of Secrets of all kinds: some nobody can write, some opted out, some have a pin, a server or a group
-// with others, and any may name no replica. Where stuck is false nobody's server has a Secret that nobody can write beside one of others.
-func oddWorld(t *rapid.T, stuck bool) *liveWorld {
+// with others, and any may name no replica.
+func oddWorld(t *rapid.T) *liveWorld {
 	w := newLiveWorld(rapid.SliceOfN(rapid.Float64Range(1, 40), 5, 9).Draw(t, "loads")...)
 	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
 	late := config.Duration(10 * time.Minute)
@@ -150,9 +150,6 @@ func oddWorld(t *rapid.T, stuck bool) *liveWorld {
 	for i := range w.in.Discovered.Secrets {
 		s := &w.in.Discovered.Secrets[i]
 		kinds := []string{"", "", "", "pinned", "bound", "twin", "refused", "immutable", "opted out"}
-		if i == 0 && !stuck { // whose twins the others are
-			kinds = kinds[:5]
-		}
 		switch rapid.SampledFrom(kinds).Draw(t, s.Name) {
 		case "refused":
 			w.in.Barred[s.Name], w.refuses[s.Name] = "a policy refuses it", true
@@ -201,6 +198,7 @@ func (w *liveWorld) rests(t *rapid.T, hours, most int) {
 		if out := w.step(time.Minute); out.Done {
 			w.in.Rollback = nil
 		}
+		w.sound(t)
 		if before == nil && w.in.InForce.Rollout != nil {
 			began++
 		}
@@ -210,10 +208,33 @@ func (w *liveWorld) rests(t *rapid.T, hours, most int) {
 	}
 }
 
+// sound wants what holds in each cycle: every row is a replica's, the shard of each Secret that ballast may write is its row but for a
+// cluster that nobody has, and Secrets of a server that ballast may write have one row.
+func (w *liveWorld) sound(t *rapid.T) {
+	rows := map[string]int{}
+	for _, s := range w.in.Discovered.Secrets {
+		row, planned := w.in.InForce.Clusters[s.Name]
+		ours := planned && !s.Unmanaged && !s.Immutable && w.in.Barred[s.Name] == ""
+		if !ours {
+			continue
+		}
+		if row.Replica < 0 || row.Replica >= w.in.InForce.Widest() {
+			t.Fatalf("%s is on replica %d of %d", s.Name, row.Replica, w.in.InForce.Widest())
+		}
+		pin, pinned := w.in.Pins[s.Name]
+		if at, known := rows[s.Server]; known && at != row.Replica && (!pinned || pin != row.Replica) {
+			t.Fatalf("%s is on replica %d, and another Secret of its server on %d", s.Name, row.Replica, at)
+		}
+		if !pinned {
+			rows[s.Server] = row.Replica
+		}
+	}
+}
+
 // TestAnyRollbackComesToRest, whoever asks for whatever plan, among Secrets of all kinds.
 func TestAnyRollbackComesToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := oddWorld(t, true)
+		w := oddWorld(t)
 		earlier := w.in.InForce.Clone()
 		earlier.Replicas = rapid.IntRange(1, 4).Draw(t, "replicas")
 		for _, name := range slices.Sorted(maps.Keys(earlier.Clusters)) {
@@ -228,7 +249,7 @@ func TestAnyRollbackComesToRest(t *testing.T) {
 // TestWhatPeopleAskForComesToRest among such Secrets: a cordon, a number of replicas, pins, or what is elected.
 func TestWhatPeopleAskForComesToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := oddWorld(t, false)
+		w := oddWorld(t)
 		for range rapid.IntRange(1, 3).Draw(t, "how many") {
 			switch rapid.SampledFrom([]string{"cordon", "replicas", "pins", "dies", "elects", "scales"}).Draw(t, "what") {
 			case "cordon":
@@ -242,7 +263,7 @@ func TestWhatPeopleAskForComesToRest(t *testing.T) {
 					}
 				}
 			case "dies":
-				w.down[rapid.IntRange(1, 2).Draw(t, "replica")] = true // where people scale to 1 there is one that works
+				w.down[rapid.IntRange(0, 2).Draw(t, "replica")] = true
 			case "elects":
 				w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(10 * time.Minute), MinSamples: 5}}
 			case "scales":
@@ -253,4 +274,69 @@ func TestWhatPeopleAskForComesToRest(t *testing.T) {
 		}
 		w.rests(t, 12, 12)
 	})
+}
+
+// TestReplicasThatPeopleTakeAwayAreLeft, though nobody can write one of two Secrets of a server that names such a replica, or nobody works
+// for those that stay: nothing begins again and again, and a replica that dies meanwhile is emptied.
+func TestReplicasThatPeopleTakeAwayAreLeft(t *testing.T) {
+	stuckTwin := func(w *liveWorld, replica int) {
+		name := w.on(replica)[0]
+		w.twin(name, 1)
+		w.minutes(20)
+		w.secret(name).Immutable = true
+	}
+	for name, test := range map[string]struct {
+		replicas, began int
+		before, amid    func(w *liveWorld) // before it is smaller, and two hours later
+		left            int                // clusters that no replica which works has at the end
+	}{
+		"nothing is in the way": {replicas: 1, began: 1},
+		"twins, to one":         {replicas: 1, began: 1, before: func(w *liveWorld) { stuckTwin(w, 1) }},
+		"twins of the last, to two": {replicas: 2, began: 2, before: func(w *liveWorld) { stuckTwin(w, 2) },
+			amid: func(w *liveWorld) { w.down[1] = true }},
+		"to one that does not work": {replicas: 1, before: func(w *liveWorld) { w.down[0] = true }, left: 24},
+		"to one that works again": {replicas: 1, began: 1, before: func(w *liveWorld) { w.down[0] = true },
+			amid: func(w *liveWorld) { delete(w.down, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			if w.in.Config.Partition.Replicas = (&config.Replicas{Workload: true}); test.before != nil {
+				test.before(w)
+			}
+			w.scale(test.replicas)
+			began, writes := 0, 0
+			for minute := range 24 * 60 {
+				if minute == 2*60 && test.amid != nil {
+					test.amid(w)
+				}
+				if minute == 3*60 {
+					writes = w.writes
+				}
+				before := w.in.InForce.Rollout
+				if w.step(time.Minute); before == nil && w.in.InForce.Rollout != nil {
+					began++
+				}
+				if left := w.unserved(); minute == 2*60+15 && left != test.left {
+					t.Errorf("two hours and a quarter later %d clusters are on no replica that works, want %d", left, test.left)
+				}
+			}
+			if began != test.began || w.writes != writes || w.in.InForce.Rollout != nil {
+				t.Errorf("%d rollouts begun, want %d; %d plans written after three hours; %+v", began, test.began, w.writes-writes, w.in.InForce.Rollout)
+			}
+		})
+	}
+}
+
+// unserved counts the servers of rows that no replica has which works.
+func (w *liveWorld) unserved() (servers int) {
+	works := map[int]bool{}
+	for r := range w.in.Workload.Replicas {
+		works[r] = !w.down[r]
+	}
+	for _, s := range w.in.Discovered.Secrets {
+		if !s.Immutable && !works[w.in.InForce.Clusters[s.Name].Replica] {
+			servers++
+		}
+	}
+	return servers
 }

@@ -258,6 +258,34 @@ func TestARestartOfTheFleetHasToPay(t *testing.T) {
 	}
 }
 
+// TestX0YLevelsWithinTheShippedLimits: by the shipped plans, rates and intervals together a fleet that is worth it is levelled, and every
+// replica stops once a day for it.
+func TestX0YLevelsWithinTheShippedLimits(t *testing.T) {
+	w := shippedPlans(t, 60)
+	w.in.Config.Change = config.Default().Change
+	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
+	w.setLoad(w.on(0)[0], 150)
+	var stops []int
+	stopped, had := false, len(w.on(0))
+	for minute := range 4 * 24 * 60 {
+		w.step(time.Minute)
+		if p := w.in.InForce; p.StopsAll() != stopped {
+			if stopped = !stopped; stopped {
+				stops = append(stops, minute)
+			}
+		}
+	}
+	has := len(w.on(0))
+	if len(stops) == 0 || stops[0] > 36*60 || has >= had-3 {
+		t.Errorf("it stops in the minutes %v, want one within 36 hours; replica 0 has %d clusters, before %d: %q", stops, has, had, w.last.Candidate.Verdict)
+	}
+	for i := 1; i < len(stops); i++ {
+		if stops[i]-stops[i-1] < 24*60 {
+			t.Errorf("it stops in the minutes %v, want a day between them", stops)
+		}
+	}
+}
+
 // TestASteadyFleetWritesNoPlan: 5 % of jitter for a day of cycles, a minute each, and the plan is written not once: of a fleet of equal
 // loads, and of heavy-tailed ones. A week of each, and of more and larger fleets, in make soak.
 func TestASteadyFleetWritesNoPlan(t *testing.T) {

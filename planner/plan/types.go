@@ -5,6 +5,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -122,6 +123,15 @@ const (
 type Count struct {
 	Replicas           int `json:"replicas"`
 	ControllerReplicas int `json:"controllerReplicas"`
+}
+
+// Count is what a plan holds now.
+func (p Plan) Count() Count { return Count{p.Replicas, p.ControllerReplicas} }
+
+// Into says in words which change to another count is meant.
+func (c Count) Into(to Count) string {
+	return fmt.Sprintf("%d to %d replicas, %s %d to %d", c.Replicas, to.Replicas, EnvReplicas, c.ControllerReplicas,
+		to.ControllerReplicas)
 }
 
 // Rollout is a change that is under way; what the plan's own fields say is what holds now, Rollout says where it goes.

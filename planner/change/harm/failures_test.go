@@ -63,6 +63,28 @@ func TestTheThirdFailureOfTheSameIsATrip(t *testing.T) {
 	}
 }
 
+// TestWhatIsTriedAllTheSameWaitsLonger each time: as often as stops ballast at once, then after half an hour, an hour, two, four and four.
+func TestWhatIsTriedAllTheSameWaitsLonger(t *testing.T) {
+	const what = "3 to 1 replicas"
+	var failures Failures
+	now := start
+	for i, want := range []time.Duration{0, 0, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour} {
+		failures, _ = failures.Add(now, change.Pin, what, "late")
+		failures, _ = failures.Add(now, change.Pin, "4 to 2 replicas", "late")
+		got := max(failures.Again(now, change.Pin, what).Sub(now), 0)
+		if got != want || !failures.Again(now.Add(want), change.Pin, what).IsZero() {
+			t.Errorf("after failure %d it waits %s, want %s and no longer", i+1, got, want)
+		}
+		if other := failures.Again(now, change.Drain, what); !other.IsZero() {
+			t.Errorf("another cause waits until %s", other)
+		}
+		now = now.Add(want)
+	}
+	if again := failures.Again(now.Add(24*time.Hour), change.Pin, what); !again.IsZero() {
+		t.Errorf("a day later it waits until %s", again)
+	}
+}
+
 func TestFailuresAreBounded(t *testing.T) {
 	var failures Failures
 	for i := range 1000 {

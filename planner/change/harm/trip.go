@@ -372,6 +372,9 @@ const (
 	// mostFailures of one rollout within that time stop ballast: what kept it from ending twice does so again, and each
 	// try makes pods come and go, or clusters.
 	mostFailures = 3
+	// triesAgain is how long what is tried all the same waits after that many, twice as long each time, at most longestWait.
+	triesAgain  = 30 * time.Minute
+	longestWait = 4 * time.Hour
 	// keptFailures bounds what is remembered.
 	keptFailures = 32
 )
@@ -394,18 +397,33 @@ func (f Failures) Add(now time.Time, cause change.Cause, what, why string) (Fail
 	kept := slices.DeleteFunc(f.Until(now), func(one Failure) bool { return now.Sub(one.At) >= failsAgain })
 	kept = append(kept, Failure{At: now, Cause: cause, What: what})
 	kept = kept[max(0, len(kept)-keptFailures):]
-	same := 0
-	for _, one := range kept {
-		if one.Cause == cause && one.What == what {
-			same++
-		}
-	}
+	same := len(kept.same(cause, what))
 	tried := cause == change.Failover && what == OnlyMoves // nobody has those clusters: they are tried for as long as it takes
 	if same < mostFailures || tried {
 		return kept, nil
 	}
 	return kept, &Trip{At: now, Reason: Failing, Cause: cause,
 		Why: fmt.Sprintf("a rollout (%s: %s) failed %d times within a day, the last time: %s", cause, what, same, why)}
+}
+
+// same are the failures of one rollout.
+func (f Failures) same(cause change.Cause, what string) Failures {
+	return slices.DeleteFunc(slices.Clone(f), func(one Failure) bool { return one.Cause != cause || one.What != what })
+}
+
+// Again is until when a rollout waits that failed as often as stops ballast, and is tried all the same, since clusters
+// have no owner without it; zero: it may begin.
+func (f Failures) Again(now time.Time, cause change.Cause, what string) time.Time {
+	counts := slices.DeleteFunc(f.Until(now), func(one Failure) bool { return now.Sub(one.At) >= failsAgain })
+	same := counts.same(cause, what)
+	if len(same) < mostFailures {
+		return time.Time{}
+	}
+	again := same[len(same)-1].At.Add(min(triesAgain<<(len(same)-mostFailures), longestWait))
+	if !again.After(now) {
+		return time.Time{}
+	}
+	return again
 }
 
 // Until takes times that lie ahead as now, in a copy.

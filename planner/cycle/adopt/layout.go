@@ -275,11 +275,13 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 			m.At, m.Claim, lead = asked, placement.Pinned, cmp.Or(lead, m.Name)
 		case why == plan.Pinned && standing.Managed(l.Fleet.Clusters[i]):
 			m.At, m.Claim, lead = pin, placement.Pinned, cmp.Or(lead, m.Name)
+		case m.Claim == placement.Fixed && l.takenAway(l.Fleet.Clusters[i].Explicit):
+			m.At, m.Claim = plan.NoReplica, placement.Follows
 		case m.Claim == placement.Fixed && v.Stays(l.Fleet.Clusters[i].Explicit.N):
 			m.At = l.Fleet.Clusters[i].Explicit.N
 		case m.Claim == placement.Fixed:
 			m.Claim = placement.Follows
-		case l.nameless(i) && l.Owners[i] == plan.NoReplica: // where nobody has it, its row leads nobody
+		case l.nameless(i): // no wave moves it, and what is written of its server counts: its row leads nobody
 			m.At = plan.NoReplica
 		}
 		if _, row := l.Next.Clusters[m.Name]; !row && !v.Stays(m.At) {
@@ -309,6 +311,13 @@ func (l layout) unite(u discover.Unit, v *plan.View) {
 		}
 		l.Next.Clusters[m.Name] = row
 	}
+}
+
+// takenAway reports whether a Secret names a replica that people took away, where their number is theirs: its server's
+// other Secrets leave it by the rollout that follows, and would go back for its sake.
+func (l layout) takenAway(names discover.ShardValue) bool {
+	valid := names.State == discover.ShardValid
+	return valid && l.Next.FreeReplicas && names.N >= standing.Replicas(l.In.Workload)
 }
 
 // nameless reports whether Argo CD alone says where a cluster is, whatever its row and the number of replicas, as in mode

@@ -52,7 +52,7 @@ type limitsMemory struct {
 	Trip     *harm.Trip       `json:"trip,omitempty"`
 	TripTold bool             `json:"tripTold,omitempty"`
 	Failover failover.Last    `json:"failover,omitzero"`
-	HoldOff  time.Time        `json:"HoldOffFor,omitzero"`
+	HoldOff  time.Time        `json:"holdOff,omitzero"`
 	Stopped  time.Time        `json:"stopped,omitzero"`
 	Restart  time.Time        `json:"restarted,omitzero"`
 	Looked   time.Time        `json:"looked,omitzero"`
@@ -205,7 +205,7 @@ type Memory struct {
 	Refused  time.Time            `json:"refused,omitzero"` // when the metrics were not believed last
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
 	Votes    evaluate.Vote        `json:"votes,omitzero"`
-	HoldOff  time.Time            `json:"HoldOffFor,omitzero"` // when a rollout failed last
+	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
 	Heaviest track.Heaviest       `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
 	Spare    track.Spare          `json:"spare,omitzero"`

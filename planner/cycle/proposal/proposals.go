@@ -72,6 +72,9 @@ func Level(s *snapshot.Snapshot) *Proposed {
 		}
 	}
 	moves := s.Moves(chosen)
+	if vain := s.Vain(w); len(vain) > 0 {
+		return &Proposed{Verdict: "moves nothing but clusters whose Secrets ballast cannot write: " + problem.ClipList(vain)}
+	}
 	if waits := besideLongDown(s, w, moves); waits != "" {
 		return &Proposed{Verdict: "waits: " + waits}
 	}
@@ -179,17 +182,21 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	}
 	told := slices.Concat(
 		skips(r, stay, "the replica is unwell or cordoned"),
-		skips(r, stays, "ballast cannot write their Secrets, or one that they stay together with"),
+		skips(r, stays, cannotWrite),
 		skips(r, keepApart(s, back, replicas), "a group keeps them apart from what is there"),
 		skips(r, KeepWithin(s, back, replicas), "the replica has not the memory"))
 	w := s.WantOf(replicas, back)
 	stands := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.Next.Replicas
-	if stands || s.Vain(w) {
+	vain := s.Vain(w)
+	if told = append(told, skips(r, vain, cannotWrite)...); stands || len(vain) > 0 {
 		return &Proposed{Done: true, Holds: true, Told: told}
 	}
 	return &Proposed{Want: w, Cause: change.Rollback, Told: told,
 		Why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
 }
+
+// cannotWrite is why a rollback leaves some where they are.
+const cannotWrite = "ballast cannot write their Secrets, or one that they stay together with"
 
 // skips says what a rollback leaves where it is, and why.
 func skips(r *input.Rollback, names []string, why string) []problem.Problem {
@@ -253,7 +260,12 @@ func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
 	if !fewer && !more {
 		return nil
 	}
-	return &Proposed{Want: s.WantOf(found, nil), Cause: change.Pin,
+	w := s.WantOf(found, nil)
+	to := plan.Count{Replicas: w.Replicas, ControllerReplicas: w.ControllerReplicas}
+	if again := s.Changes.Failures.Again(s.In.Now, change.Pin, s.Next.Count().Into(to)); !again.IsZero() {
+		return nil
+	}
+	return &Proposed{Want: w, Cause: change.Pin,
 		Why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload),
 			s.Next.Replicas)}
 }

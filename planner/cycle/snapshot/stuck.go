@@ -1,8 +1,6 @@
 package snapshot
 
 import (
-	"slices"
-
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -36,14 +34,18 @@ func (s *Snapshot) Stuck() map[string]bool {
 	return stuck
 }
 
-// Vain reports whether all that is wanted are moves of clusters whose Secrets ballast cannot write, which no wave makes:
-// a rollout for them would end with everything as it was, and begin anew.
-func (s *Snapshot) Vain(w *rollout.Proposal) bool {
-	counts := w.Replicas != s.Next.Replicas || w.ControllerReplicas != s.Next.ControllerReplicas
-	moves := rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})
-	if counts || len(moves) == 0 {
-		return false
+// Vain are the clusters, by name, that are wanted elsewhere, where all of them have Secrets that ballast cannot write: no
+// wave moves those, and a rollout for them would end with everything as it was, and begin anew. Empty: it does something.
+func (s *Snapshot) Vain(w *rollout.Proposal) (names []string) {
+	if w.Replicas != s.Next.Replicas || w.ControllerReplicas != s.Next.ControllerReplicas {
+		return nil
 	}
 	unwritten := s.unwritten()
-	return !slices.ContainsFunc(moves, func(m rollout.Move) bool { return !unwritten[m.Cluster] })
+	for _, m := range rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows}) {
+		if !unwritten[m.Cluster] {
+			return nil
+		}
+		names = append(names, m.Cluster)
+	}
+	return names
 }
