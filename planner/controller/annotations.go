@@ -59,8 +59,8 @@ func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, w
 	if err != nil {
 		return written, fmt.Errorf("answering on the plan ConfigMap: %w", err)
 	}
-	l.plan.Hear(annotated.ConfigMap())
-	l.plan.Learn(annotated.Document)
+	l.plan.RecordUserFields(annotated.ConfigMap())
+	l.plan.SetEnforced(annotated.Document)
 	if _, told := set[plan.AnnotationTripped]; told {
 		l.memory.Changes.TripTold, l.archive.Unsaved = true, true
 	}

@@ -48,8 +48,8 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 		}
 		in.Memory.Changes.Pending = l.memory.Changes.Pending // the write that met another's may be what stands now
 		l.takeIn(&in, base)
-		l.taken = l.repairs.TakeRepaired()
-		in.Healed = l.taken
+		l.repaired = l.repairs.TakeRepaired()
+		in.Repaired = l.repaired
 	}
 }
 
@@ -110,8 +110,8 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 		return input.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)
-	in.Enforcement, in.Unheld = l.asks.Enforcement(ctx, in, gather.ProbeEvery)
-	in.PutBack = l.asks.PutBacks()
+	in.Enforcement, in.Unheld = l.asker.Enforcement(ctx, in, gather.ProbeEvery)
+	in.PutBack = l.asker.PutBacks()
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	if c.Poll.Pods != nil {
 		l.askPods(ctx, &in)
@@ -119,13 +119,13 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 		return input.Inputs{}, snapshot, err
 	}
 	l.phase = telemetry.PhaseGather
-	l.taken = l.repairs.TakeRepaired()
-	in.Healed, in.Barred, in.Unsized = l.taken, l.repairs.Refused.Now(), l.repairs.Refused.Pods()
+	l.repaired = l.repairs.TakeRepaired()
+	in.Repaired, in.Barred, in.Unsized = l.repaired, l.repairs.Refused.Now(), l.repairs.Refused.Pods()
 	in.Roomless = l.repairs.Refused.Roomless()
-	in.Resizes, in.KeepsLimits = l.asks.CanResize(ctx), l.Applier.KeepsLimits()
-	in.Surroundings = l.asks.Surroundings(ctx, in)
-	in.Conflicts = l.asks.FindConflicts(ctx, in)
-	in.Installation = l.asks.Installation(ctx, in)
+	in.Resizes, in.KeepsLimits = l.asker.CanResize(ctx), l.Applier.KeepsLimits()
+	in.Surroundings = l.asker.Surroundings(ctx, in)
+	in.Conflicts = l.asker.FindConflicts(ctx, in)
+	in.Installation = l.asker.Installation(ctx, in)
 	return in, snapshot, nil
 }
 
@@ -163,7 +163,7 @@ func (l *Loop) judge(doc configmap.Document, inForce *plan.Plan) {
 	if doc.Plan = inForce; inForce == nil {
 		doc.Plan = l.plan.Newest().Plan
 	}
-	if l.plan.Learn(doc) {
+	if l.plan.SetEnforced(doc) {
 		l.drifted.raise()
 	}
 	l.plan.MarkJudged()
@@ -176,9 +176,9 @@ func (l *Loop) askPrometheus(ctx context.Context, c config.PlannerConfig, in *in
 		return err
 	}
 	l.phase = telemetry.PhaseFetch
-	in.Fetched, in.Owners = l.asks.Fetch(ctx, fetcher, *in)
+	in.Fetched, in.Owners = l.asker.Fetch(ctx, fetcher, *in)
 	l.phase = telemetry.PhaseObserve
-	in.Observed, _ = l.asks.ObservePods(ctx, fetcher, *in)
+	in.Observed, _ = l.asker.ObservePods(ctx, fetcher, *in)
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (l *Loop) askPrometheus(ctx context.Context, c config.PlannerConfig, in *in
 // those before it.
 func (l *Loop) askPods(ctx context.Context, in *input.Inputs) {
 	l.phase = telemetry.PhaseObserve
-	observed, reports := l.asks.ObservePods(ctx, nil, *in)
+	observed, reports := l.asker.ObservePods(ctx, nil, *in)
 	in.Observed = observed
 	l.phase = telemetry.PhaseFetch
 	fleet := discover.All(in.Discovered, in.Now)
@@ -199,7 +199,7 @@ func (l *Loop) askPods(ctx context.Context, in *input.Inputs) {
 	if window.Empty(now) {
 		window.Seed(in.Memory.LastGood, fleet, now)
 	}
-	in.Fetched, in.Owners = l.asks.Once(*in, func() ([]poll.Fetched, poll.Fetched) {
+	in.Fetched, in.Owners = l.asker.Once(*in, func() ([]poll.Fetched, poll.Fetched) {
 		return window.Fetched(now), gather.OwnersOf(reports)
 	})
 }
@@ -210,7 +210,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.phase = telemetry.PhaseDecide
 	out := cycle.Run(in)
 	if out.Scales() { // before each change of replicas the webhook is asked once more
-		in.Enforcement, in.Unheld = l.asks.Enforcement(ctx, in, gather.ProbeFresh)
+		in.Enforcement, in.Unheld = l.asker.Enforcement(ctx, in, gather.ProbeFresh)
 		out = cycle.Run(in)
 	}
 	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
@@ -230,7 +230,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	}
 	if err := l.archive.SaveMoves(ctx, in, out); err != nil {
 		l.memory = in.Memory
-		l.repairs.AddRepaired(in.Healed)
+		l.repairs.AddRepaired(in.Repaired)
 		return "failed", err
 	}
 	storing := l.Clock.Now()
@@ -241,7 +241,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		// What was decided was not written, or only the answer was lost: the vote stands as it was, and nothing moved,
 		// until that plan is seen.
 		l.memory = l.memory.Unwritten(in.Memory, archive.Undated(out.Next))
-		l.repairs.AddRepaired(in.Healed)
+		l.repairs.AddRepaired(in.Repaired)
 		return result, err
 	}
 	if result == "changed" {

@@ -58,15 +58,15 @@ func TestWhatFailsWithoutEndingACycleIsCounted(t *testing.T) {
 		}})
 	counted := func(phase string) float64 { return testutil.ToFloat64(l.Metrics.Work.Errors.WithLabelValues(phase)) }
 	in := input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}}
-	l.asks.Fetch(t.Context(), answersNothing{}, in)
-	l.asks.ObservePods(t.Context(), nil, in)
+	l.asker.Fetch(t.Context(), answersNothing{}, in)
+	l.asker.ObservePods(t.Context(), nil, in)
 	if counted("fetch") != 0 || counted("observe") != 0 {
 		t.Errorf("%v and %v errors where nothing failed", counted("fetch"), counted("observe"))
 	}
 	trouble = []string{"nothing is known of what controller-0 owns", "nor of controller-1"}
 	in.Workload.Name = "another" // for which it is asked anew
-	l.asks.Fetch(t.Context(), refuses{}, in)
-	l.asks.ObservePods(t.Context(), nil, in)
+	l.asker.Fetch(t.Context(), refuses{}, in)
+	l.asker.ObservePods(t.Context(), nil, in)
 	if counted("fetch") != 1 || counted("observe") != 1 {
 		t.Errorf("%v and %v errors of fetch and observe, want 1 of each: they are of runs", counted("fetch"), counted("observe"))
 	}

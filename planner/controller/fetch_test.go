@@ -41,14 +41,14 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 	l := NewLoop(wiring.Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
 	prom := &countingPrometheus{}
 	asks := func() int {
-		l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		l.asker.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 		return prom.asks
 	}
 	var got []int
 	for range 119 { // a change a second
 		got = append(got, asks())
-		if left, want := l.Pause(), time.Minute-clock.Since(l.asks.AskedAt()); left != want {
-			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asks.AskedAt()), left, want)
+		if left, want := l.Pause(), time.Minute-clock.Since(l.asker.AskedAt()); left != want {
+			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asker.AskedAt()), left, want)
 		}
 		clock.Step(time.Second)
 	}
@@ -63,9 +63,9 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 	if left := l.Pause(); left != time.Minute {
 		t.Errorf("an answer that is old puts the next cycle off for %s, want %s", left, time.Minute)
 	}
-	l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+	l.asker.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 	before := prom.asks
-	l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
+	l.asker.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
 	c.Poll.Prometheus.Timeout++
 	if asks(); prom.asks != before+2 {
 		t.Errorf("another workload and another configuration were asked for %d times, want 2", prom.asks-before)
@@ -81,7 +81,7 @@ func TestNoAnswerIsPlannedWithUntilItIsTooOld(t *testing.T) {
 	prom := &countingPrometheus{}
 	var asked []int
 	for range 13 { // a change a minute
-		l.asks.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		l.asker.Fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 		asked = append(asked, prom.asks)
 		clock.Step(time.Minute)
 	}

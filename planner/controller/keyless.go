@@ -42,7 +42,7 @@ type keyless struct {
 	archive   *archive.Archive
 	drifted   signal
 	unrenewed bool // people were told that the plan's key cannot be made anew
-	bringing  bool // a plan was written that brings back what x0y stopped, and the workload is at 0 still
+	restoring bool // a plan was written that brings back what x0y stopped, and the workload is at 0 still
 }
 
 // after is what follows an error that keeps a leader from taking over: a key that is not to be had is another matter
@@ -103,7 +103,7 @@ func (k *keyless) bringBack(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
 		}
-		k.bringing, base = true, written
+		k.restoring, base = true, written
 		if p := written.Claimed().Plan; p != nil {
 			next.Revision = p.Revision
 		}
@@ -111,10 +111,10 @@ func (k *keyless) bringBack(ctx context.Context) error {
 	}
 	begun := base.Meta.Reason == broughtBack // by a leader that may have ended before it wrote to the workload
 	if in.Workload.Replicas > 0 {
-		k.bringing = false
+		k.restoring = false
 		return k.endBringing(ctx, base, begun)
 	}
-	stoppedByX0Y := k.bringing || begun || next.StopsAll()
+	stoppedByX0Y := k.restoring || begun || next.StopsAll()
 	held := !claimed.BreakGlass && !next.FreeReplicas
 	if !stoppedByX0Y && !held || next.Target != standing.TargetOf(in.Workload) {
 		return nil
@@ -148,7 +148,7 @@ func (k *keyless) goesBackUnwritten(in input.Inputs, base store.Snapshot, failed
 	next.Revision++
 	doc := k.plan.Newest()
 	doc.Plan = &next
-	k.plan.Learn(doc)
+	k.plan.SetEnforced(doc)
 	k.drifted.raise()
 	k.Tell(in, telemetry.BroughtBackUnwritten(k.Store.Plan, why))
 }

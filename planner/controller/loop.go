@@ -27,11 +27,11 @@ type Loop struct {
 	*health
 
 	// What only the goroutine of Run touches.
-	asks      *gather.Asker
+	asker     *gather.Asker
 	status    *publisher
 	leading   bool
 	phase     string   // of the cycle under way
-	taken     []string // clusters that repairs brought back, which this cycle counts
+	repaired  []string // clusters that repairs brought back, which this cycle counts
 	memory    memory.Memory
 	archive   *archive.Archive
 	writes    *writer
@@ -49,7 +49,7 @@ func NewLoop(options wiring.Options) *Loop {
 	l.looker, l.plan, l.panics = &gather.Looker{Options: o}, &inforce.Known{Options: o}, &panics{Options: o}
 	l.repairs = repair.New(o, l.looker, l.plan, &l.onSecrets, l.drifted, l.panics.caught)
 	l.archive = &archive.Archive{Options: o, Known: l.plan}
-	l.asks, l.status, l.health = &gather.Asker{Options: o}, &publisher{Options: o}, &health{Options: o}
+	l.asker, l.status, l.health = &gather.Asker{Options: o}, &publisher{Options: o}, &health{Options: o}
 	l.keyless = &keyless{Options: o, looker: l.looker, plan: l.plan, repairs: l.repairs, archive: l.archive,
 		drifted: l.drifted}
 	l.writes = &writer{Options: o, plan: l.plan, archive: l.archive, keyless: l.keyless, changed: l.changed}

@@ -42,10 +42,10 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) Once(ctx context.Context) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.repairs.AddRepaired(l.taken) // nobody counted them
+			l.repairs.AddRepaired(l.repaired) // nobody counted them
 			result, err = "failed", l.panics.caught(l.phase, p)
 		}
-		l.taken = nil
+		l.repaired = nil
 	}()
 	if result, err = l.cycle(ctx); err == nil {
 		l.panics.calm()
@@ -72,7 +72,7 @@ func (l *Loop) Pause() time.Duration {
 	if p := l.plan.Newest().Plan; p != nil && underWay(*p) {
 		return min(interval, waveLook)
 	}
-	if left := interval - l.Clock.Since(l.asks.AskedAt()); left > 0 && left < interval {
+	if left := interval - l.Clock.Since(l.asker.AskedAt()); left > 0 && left < interval {
 		return left
 	}
 	return interval

@@ -12,7 +12,7 @@ func (l *Loop) PlanGone(cm *corev1.ConfigMap) {
 		_ = l.panics.caught(telemetry.PhaseWatch, recover()) // it is told of there
 		l.Changed()
 	}()
-	l.plan.Hear(cm)
+	l.plan.RecordUserFields(cm)
 }
 
 // PlanSeen takes the plan ConfigMap as a watch saw it. The watch may be behind what this leader wrote: a lower revision
@@ -24,7 +24,7 @@ func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
 			l.Changed() // the cycle reads it, too
 		}
 	}()
-	l.plan.Hear(cm)
+	l.plan.RecordUserFields(cm)
 	d := l.Store.Judge(cm)
 	p := l.plan.Newest().Plan
 	behind := p != nil && d.Plan != nil && d.Plan.Revision < p.Revision
@@ -32,7 +32,7 @@ func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
 		l.Changed()
 		return
 	}
-	if l.plan.Learn(l.plan.Standing(d)) {
+	if l.plan.SetEnforced(l.plan.Standing(d)) {
 		l.Changed()
 	}
 }

@@ -63,7 +63,7 @@ func (w *writer) write(ctx context.Context, in input.Inputs, out cycle.Outcome, 
 		return "failed", base, err
 	}
 	w.full = false
-	w.plan.Learn(written.Document)
+	w.plan.SetEnforced(written.Document)
 	p := written.Document.Plan
 	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {
 		return "quiet", written, nil // it enforces the same, so the store left it alone

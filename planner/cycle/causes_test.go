@@ -66,9 +66,9 @@ func TestEveryCauseCountsAgainstTheBudget(t *testing.T) {
 			return len(w.moved())
 		},
 		change.Healing: func(_ *testing.T, w *liveWorld) int {
-			w.in.Healed = w.on(0)[:6]
+			w.in.Repaired = w.on(0)[:6]
 			w.step(time.Minute)
-			w.in.Healed = nil
+			w.in.Repaired = nil
 			return 6
 		},
 	} {

@@ -223,8 +223,8 @@ func (c advancing) advance(g *ground.Ground) {
 	view, s := plan.NewView(g.Next.Clone(), g.Pins), snapshot.Of(c.Out, g)
 	s.TurnsBack = c.turnsBack
 	o := snapshot.RolloutOptions(s, s.Changes.Cause)
-	if o.Ends == "" {
-		o.Ends = proposal.YieldsToFailover(s)
+	if o.EndsBecause == "" {
+		o.EndsBecause = proposal.YieldsToFailover(s)
 	}
 	next, progress := rollout.Advance(view, proposal.Seen(s), c.In.Memory.Changes.Target, o, c.In.Now)
 	c.Out.Progress = progress

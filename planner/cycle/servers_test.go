@@ -255,26 +255,26 @@ func TestPinsToAndFroLeaveTheBudget(t *testing.T) {
 		"ten Secrets made just now, whose shard is put back": {func(w *liveWorld) {
 			for i := range 10 {
 				w.add(fmt.Sprintf("own%02d", i), 0)
-				w.in.Healed = append(w.in.Healed, fmt.Sprintf("own%02d", i))
+				w.in.Repaired = append(w.in.Repaired, fmt.Sprintf("own%02d", i))
 			}
 			w.step(10 * time.Second)
 		}, 0},
 		"one Secret whose shard is put back, ten times, and whose pin turns": {func(w *liveWorld) {
 			for i := range 10 {
 				w.secret("c003").Pin = []string{"0", "1"}[i%2]
-				w.in.Healed = []string{"c003"}
+				w.in.Repaired = []string{"c003"}
 				w.step(10 * time.Second)
 			}
 		}, 1},
 		"one Secret that went, and comes again by another server": {func(w *liveWorld) {
 			for i := range 10 {
 				w.secret("c003").Server = fmt.Sprintf("https://other-%d", i)
-				w.in.Healed = []string{"c003"}
+				w.in.Repaired = []string{"c003"}
 				w.step(10 * time.Second)
 			}
 		}, 1},
 		"three of the fleet whose shard is put back": {func(w *liveWorld) {
-			w.in.Healed = w.on(0)[:3]
+			w.in.Repaired = w.on(0)[:3]
 			w.step(10 * time.Second)
 		}, 3},
 		"five clusters of the fleet, once each": {func(w *liveWorld) {
@@ -291,7 +291,7 @@ func TestPinsToAndFroLeaveTheBudget(t *testing.T) {
 				w.step(time.Minute)
 			}
 			test.pins(w)
-			w.in.Healed = nil
+			w.in.Repaired = nil
 			w.step(10 * time.Second)
 			if got := w.last.Budget; got.Causes[change.Pin]+got.Causes[change.Healing] != test.used || got.Windows[1].Allowed != 10 {
 				t.Errorf("%v count, want %d: %v", got.Causes, test.used, got)

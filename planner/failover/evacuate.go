@@ -44,7 +44,7 @@ func Evacuate(r Request, now time.Time) Evacuation {
 	if replica, ok := s.next(); ok {
 		s.failOver(replica)
 	}
-	_, later := emptying{e, e.cordoned, room{r.Budget, r.Budget}, func() func(unit) bool { return func(unit) bool { return true } }}.empty()
+	_, later := emptying{e, e.cordoned, room{r.BudgetDrain, r.BudgetDrain}, func() func(unit) bool { return func(unit) bool { return true } }}.empty()
 	e.waits(e.cordoned, later)
 	e.overloads()
 	return e.out

@@ -28,7 +28,7 @@ func rows(replicas int, clusters map[string]plan.Row) plan.Plan {
 func units(index float64) plan.Load { return plan.Load(index * float64(plan.LoadUnit)) }
 
 func request(p plan.Plan, change ...func(*Request)) Request {
-	r := Request{View: plan.NewView(p, nil), Capacity: units(10), Budget: math.MaxInt, Rescue: math.MaxInt, Whole: math.MaxInt}
+	r := Request{View: plan.NewView(p, nil), Capacity: units(10), BudgetDrain: math.MaxInt, BudgetRescue: math.MaxInt, BudgetSuspect: math.MaxInt}
 	for _, c := range change {
 		c(&r)
 	}
@@ -37,21 +37,21 @@ func request(p plan.Plan, change ...func(*Request)) Request {
 
 func unwell(replicas ...int) func(*Request)   { return func(r *Request) { r.Unwell = replicas } }
 func cordoned(replicas ...int) func(*Request) { return func(r *Request) { r.Cordoned = replicas } }
-func shut(replicas ...int) func(*Request)     { return func(r *Request) { r.Shut = replicas } }
-func budget(n int) func(*Request)             { return func(r *Request) { r.Budget = n } }
-func rescue(n int) func(*Request)             { return func(r *Request) { r.Rescue, r.Whole = n, n } }
+func shut(replicas ...int) func(*Request)     { return func(r *Request) { r.CannotReceive = replicas } }
+func budget(n int) func(*Request)             { return func(r *Request) { r.BudgetDrain = n } }
+func rescue(n int) func(*Request)             { return func(r *Request) { r.BudgetRescue, r.BudgetSuspect = n, n } }
 func capacity(c float64) func(*Request)       { return func(r *Request) { r.Capacity = units(c) } }
 func memory(has plan.Bytes, takes map[string]plan.Bytes) func(*Request) {
 	return func(r *Request) { r.Memory, r.Bytes = has, takes }
 }
 func works(replica int) func(*Request) {
-	return func(r *Request) { r.Works = map[int]bool{replica: true} }
+	return func(r *Request) { r.Recovered = map[int]bool{replica: true} }
 }
 func again(names ...string) func(*Request) {
 	return func(r *Request) {
-		r.Again = map[string]bool{}
+		r.Suspects = map[string]bool{}
 		for _, name := range names {
-			r.Again[name] = true
+			r.Suspects[name] = true
 		}
 	}
 }
@@ -213,16 +213,16 @@ func TestWhereClustersGo(t *testing.T) {
 		}), Evacuation{Moves: map[string]int{"e": 1, "f": 2}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)},
 			Notes: []Note{{BudgetWaits, "g", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "g"`}}}},
 		"one that does not work comes before one that works again, and waits for no hour of it": {request(four(), unwell(0, 1), func(r *Request) {
-			r.Works = map[int]bool{0: true}
+			r.Recovered = map[int]bool{0: true}
 			r.Last = Last{Replica: 0, At: at(-5), Worked: true}
 		}), Evacuation{Moves: map[string]int{"c": 2}, FailedOver: 1, Last: Last{Replica: 1, At: at(0)},
 			Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T17:55:00Z"}}}},
 		"a replica that works again has its clusters: they wait for the budget": {request(four(), unwell(3), rescue(1), func(r *Request) {
-			r.Works = map[int]bool{3: true}
+			r.Recovered = map[int]bool{3: true}
 		}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 3, At: at(0), Worked: true},
 			Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is unwell, wait for the move budget, the first is "f"`}}}},
 		"what a failover moved within a day waits for the budget": {request(four(), unwell(3), rescue(1), func(r *Request) {
-			r.Again = map[string]bool{"e": true, "f": true}
+			r.Suspects = map[string]bool{"e": true, "f": true}
 		}), Evacuation{Moves: map[string]int{"e": 1, "g": 1}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)},
 			Notes: []Note{{BudgetWaits, "f", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "f"`}}}},
 		"a quarter is one more of four equal ones, to the last unit": {request(rows(2, map[string]plan.Row{"a": {Replica: 1}, "b": {Replica: 1}, "c": {Replica: 1}, "d": {Replica: 1}, "e": {}, "f": {}}),
@@ -235,7 +235,7 @@ func TestWhereClustersGo(t *testing.T) {
 			}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 0, At: at(-5)},
 			Notes: []Note{{BudgetWaits, "f", 0, `1 cluster of replica 0, which is unwell, waits for the move budget, the first is "f"`}}}},
 		"a day's budget that is spent holds up alone what a failover moved within that day": {request(four(), unwell(3), capacity(1), last(3, -5), again("e"), func(r *Request) {
-			r.Rescue, r.Whole = 3, 0
+			r.BudgetRescue, r.BudgetSuspect = 3, 0
 		}), Evacuation{Moves: map[string]int{"f": 2, "g": 1}, FailedOver: 2, Last: Last{Replica: 3, At: at(-5)},
 			Notes: []Note{
 				{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`},
@@ -243,7 +243,7 @@ func TestWhereClustersGo(t *testing.T) {
 				{BeyondCapacity, "", 2, "replica 2 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
 			}}},
 		"and what no other replica has the memory for": {request(four(), unwell(3), capacity(1), last(3, -5),
-			memory(10, map[string]plan.Bytes{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 11, "g": 1}), func(r *Request) { r.Rescue, r.Whole = 3, 0 }),
+			memory(10, map[string]plan.Bytes{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 11, "g": 1}), func(r *Request) { r.BudgetRescue, r.BudgetSuspect = 3, 0 }),
 			Evacuation{Moves: map[string]int{"e": 2, "g": 1}, FailedOver: 2, Last: Last{Replica: 3, At: at(-5)},
 				Notes: []Note{
 					{BudgetWaits, "f", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "f"`},
@@ -491,7 +491,7 @@ func TestAReplicaThatDiesAfterAllIsEmptied(t *testing.T) {
 			left = 2
 		}
 		e := Evacuate(request(p, unwell(0), func(r *Request) {
-			r.Last, r.Works, r.Rescue, r.Budget = l, map[int]bool{0: step.works}, left, left
+			r.Last, r.Recovered, r.BudgetRescue, r.BudgetDrain = l, map[int]bool{0: step.works}, left, left
 		}), at(step.minute))
 		for name, to := range e.Moves {
 			row := p.Clusters[name]
@@ -597,7 +597,7 @@ func TestThousandsThatStarveTakeNoMinute(t *testing.T) {
 
 // dying has nobody work for replica 5, and so many leave it at once.
 func dying(rescue int) func(*Request) {
-	return func(r *Request) { r.Cordoned, r.Unwell, r.Rescue = nil, []int{5}, rescue }
+	return func(r *Request) { r.Cordoned, r.Unwell, r.BudgetRescue = nil, []int{5}, rescue }
 }
 
 // apart has all of a request's clusters kept apart, and memory without a bound.

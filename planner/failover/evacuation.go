@@ -55,19 +55,19 @@ func newEvacuation(r Request) *evacuation {
 		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)
 	e.unwell = slices.DeleteFunc(union(r.Unwell), func(replica int) bool {
-		return e.absent(replica) || slices.Contains(e.cordoned, replica) && r.Works[replica]
+		return e.absent(replica) || slices.Contains(e.cordoned, replica) && r.Recovered[replica]
 	})
 	for replica := range e.bins {
 		e.emptied[replica] = slices.Contains(e.cordoned, replica) || slices.Contains(e.unwell, replica)
-		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.Shut, replica) && !slices.Contains(r.Killed, replica)
+		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.CannotReceive, replica) && !slices.Contains(r.Killed, replica)
 		if replica < len(r.Beside) {
 			e.bins[replica].Load = max(r.Beside[replica], 0)
 		}
 		if replica < len(r.BytesBeside) {
 			e.bins[replica].Memory = max(r.BytesBeside[replica], 0)
 		}
-		if replica < len(r.Beyond) {
-			e.bins[replica].Apart = r.Beyond[replica]
+		if replica < len(r.ApartBesidePlan) {
+			e.bins[replica].Apart = r.ApartBesidePlan[replica]
 		}
 	}
 	e.gather()
@@ -152,7 +152,7 @@ func (e *evacuation) leaves(name string) bool {
 
 // ownerless reports whether nobody works for a replica.
 func (e *evacuation) ownerless(replica int) bool {
-	return slices.Contains(e.unwell, replica) && !e.Works[replica]
+	return slices.Contains(e.unwell, replica) && !e.Recovered[replica]
 }
 
 // carried is what each replica carries.
@@ -171,7 +171,7 @@ func (e *evacuation) servers(u unit) int {
 
 // asksWhole reports whether a unit waits for the whole budget: replicas may die of it, one after the other.
 func (e *evacuation) asksWhole(u unit) bool {
-	return u.Starves || slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
+	return u.Starves || slices.ContainsFunc(u.Names, func(name string) bool { return e.Suspects[name] })
 }
 
 func (e *evacuation) policy() placement.Policy {

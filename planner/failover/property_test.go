@@ -46,10 +46,10 @@ func drawRequest(t *rapid.T) Request {
 	}
 	r.View = plan.NewView(p, pins)
 	replicas := rapid.SliceOfN(rapid.IntRange(-1, 7), 0, 3)
-	r.Unwell, r.Cordoned, r.Shut = replicas.Draw(t, "unwell"), replicas.Draw(t, "cordoned"), replicas.Draw(t, "shut")
-	r.Capacity, r.Budget = units(float64(rapid.IntRange(0, 40).Draw(t, "capacity"))), rapid.IntRange(-3, 30).Draw(t, "budget")
-	r.Rescue = rapid.IntRange(-3, 30).Draw(t, "rescue")
-	r.Whole = min(r.Rescue, rapid.IntRange(-3, 30).Draw(t, "whole"))
+	r.Unwell, r.Cordoned, r.CannotReceive = replicas.Draw(t, "unwell"), replicas.Draw(t, "cordoned"), replicas.Draw(t, "shut")
+	r.Capacity, r.BudgetDrain = units(float64(rapid.IntRange(0, 40).Draw(t, "capacity"))), rapid.IntRange(-3, 30).Draw(t, "budget")
+	r.BudgetRescue = rapid.IntRange(-3, 30).Draw(t, "rescue")
+	r.BudgetSuspect = min(r.BudgetRescue, rapid.IntRange(-3, 30).Draw(t, "whole"))
 	r.MaxClusters = rapid.IntRange(0, 9).Draw(t, "most clusters")
 	drawTies(t, &r)
 	if rapid.Bool().Draw(t, "failed over before") {
@@ -141,7 +141,7 @@ func pinned(r Request, name string) bool {
 
 // dead reports whether a replica is unwell and does not work.
 func dead(r Request, replica int) bool {
-	return slices.Contains(r.Unwell, replica) && !r.Works[replica]
+	return slices.Contains(r.Unwell, replica) && !r.Recovered[replica]
 }
 
 func stands(r Request, name string) int {
@@ -170,14 +170,14 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 				}
 			}
 		}
-		servers, most := r.Servers, max(r.Budget, 0)
+		servers, most := r.Servers, max(r.BudgetDrain, 0)
 		if servers == nil {
 			servers = placement.NewServers(0)
 		} else if most > 0 {
 			most++ // two that are bound go whole once there is room for one
 		}
 		if n := servers.Count(off, func(name string) string { return r.View.Plan.Clusters[name].Server }); n > most {
-			t.Fatalf("%d servers leave cordoned replicas, the budget for those is %d", n, r.Budget)
+			t.Fatalf("%d servers leave cordoned replicas, the budget for those is %d", n, r.BudgetDrain)
 		}
 		if n := len(e.Moves) - drained; n < e.FailedOver || n > e.FailedOver+either {
 			t.Fatalf("%d moves, %d off unwell and %d off cordoned replicas, %d off such as are both", len(e.Moves), e.FailedOver, drained, either)
@@ -189,7 +189,7 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 				t.Fatalf("%s is fixed, and moves", name)
 			case !slices.Contains(emptied, from):
 				t.Fatalf("%s leaves %d, which is neither unwell nor cordoned", name, from)
-			case slices.Contains(emptied, to) || slices.Contains(r.Shut, to) || to < 0 || to >= r.View.Plan.Running():
+			case slices.Contains(emptied, to) || slices.Contains(r.CannotReceive, to) || to < 0 || to >= r.View.Plan.Running():
 				t.Fatalf("%s moves to %d, which is unwell, cordoned, shut or does not run", name, to)
 			}
 		}
@@ -219,7 +219,7 @@ func capHolds(t *rapid.T, r Request, e Evacuation) {
 	}
 	for to := range received {
 		for replica, n := range clusters {
-			closed := slices.Contains(union(r.Unwell, r.Cordoned), replica) || slices.Contains(r.Shut, replica)
+			closed := slices.Contains(union(r.Unwell, r.Cordoned), replica) || slices.Contains(r.CannotReceive, replica)
 			if r.MaxClusters > 0 && !closed && clusters[to] > r.MaxClusters && n < r.MaxClusters {
 				t.Fatalf("replica %d goes to %d clusters, replica %d has %d, the cap is %d: %v", to, clusters[to], replica, n, r.MaxClusters, e.Moves)
 			}
@@ -329,7 +329,7 @@ func pinsOf(r Request) plan.Pins {
 func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)
-		r.Budget, r.Unwell, r.Shut, r.MaxClusters = 1000, nil, nil, 0
+		r.BudgetDrain, r.Unwell, r.CannotReceive, r.MaxClusters = 1000, nil, nil, 0
 		r.Servers, r.Apart, r.Memory = nil, nil, 0
 		for name, row := range r.View.Plan.Clusters {
 			row.Server = ""

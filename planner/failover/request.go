@@ -32,31 +32,31 @@ func (l Last) Still(before, m health.Memory, o health.Options, now time.Time) La
 // Request is everything that decides where clusters go. Of the plan count the rows and the replicas that run at both
 // ends of a rollout that is under way.
 type Request struct {
-	View        *plan.View
-	Loads       map[string]plan.Load  // present loads, by cluster; the row's for others
-	Beside      []plan.Load           // what replicas carry beside the plan's rows, such as an implicit in-cluster
-	Capacity    plan.Load             // the load a replica may carry; 0: not known
-	MaxClusters int                   // of one replica; 0: no cap. Like the capacity it is kept while that is possible
-	Memory      plan.Bytes            // that a replica may have in use; 0: not known
-	Bytes       map[string]plan.Bytes // present memory, by cluster
-	BytesBeside []plan.Bytes          // what replicas have in use beside the plan's rows
-	Servers     *placement.Servers    // what stays together; nil: by the hashes of the rows
-	Apart       map[string][]string   // the groups of which no two share a replica, by cluster
-	Beyond      [][]string            // of those, what replicas have beside the plan's rows
-	Fixed       map[string]bool       // clusters whose Secret nobody may write
-	Held        map[string]bool       // clusters that stay, since a trip says so; people know of it
-	Gone        map[string]bool       // clusters without a Secret: their rows follow the others of their server, and keep none
-	Unwell      []int
-	Works       map[int]bool // unwell replicas that work again: somebody has what is on them
-	Dead        []int        // replicas that do not work now, unwell or not yet
-	Cordoned    []int
-	Shut        []int           // others that receive nothing now, and keep what they have
-	Killed      []int           // so do these until a person has looked: killed for their memory behind a wave
-	Budget      int             // servers that may leave cordoned replicas now
-	Rescue      int             // servers that may leave an unwell one now, beyond what the others take on freely
-	Whole       int             // of those, what waits for the whole budget: their replica's death may be theirs, or without memory elsewhere
-	Again       map[string]bool // clusters whose replicas may die of them: one did soon after a failover, or two moved them within a day
-	Last        Last
+	View            *plan.View
+	Loads           map[string]plan.Load  // present loads, by cluster; the row's for others
+	Beside          []plan.Load           // what replicas carry beside the plan's rows, such as an implicit in-cluster
+	Capacity        plan.Load             // the load a replica may carry; 0: not known
+	MaxClusters     int                   // of one replica; 0: no cap. Like the capacity it is kept while that is possible
+	Memory          plan.Bytes            // that a replica may have in use; 0: not known
+	Bytes           map[string]plan.Bytes // present memory, by cluster
+	BytesBeside     []plan.Bytes          // what replicas have in use beside the plan's rows
+	Servers         *placement.Servers    // what stays together; nil: by the hashes of the rows
+	Apart           map[string][]string   // the groups of which no two share a replica, by cluster
+	ApartBesidePlan [][]string            // of those, what replicas have beside the plan's rows
+	Fixed           map[string]bool       // clusters whose Secret nobody may write
+	Held            map[string]bool       // clusters that stay, since a trip says so; people know of it
+	Gone            map[string]bool       // clusters without a Secret: their rows follow the others of their server, and keep none
+	Unwell          []int
+	Recovered       map[int]bool // unwell replicas that work again: somebody has what is on them
+	Dead            []int        // replicas that do not work now, unwell or not yet
+	Cordoned        []int
+	CannotReceive   []int           // others that receive nothing now, and keep what they have
+	Killed          []int           // so do these until a person has looked: killed for their memory behind a wave
+	BudgetDrain     int             // servers that may leave cordoned replicas now
+	BudgetRescue    int             // servers that may leave an unwell one now, beyond what the others take on freely
+	BudgetSuspect   int             // of those, what waits for the whole budget: their replica's death may be theirs, or without memory elsewhere
+	Suspects        map[string]bool // clusters whose replicas may die of them: one did soon after a failover, or two moved them within a day
+	Last            Last
 }
 
 // Evacuation is the moves, by cluster, of which FailedOver leave an unwell replica; what people should know; and the

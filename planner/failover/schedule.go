@@ -25,14 +25,14 @@ type schedule struct {
 
 // failOver empties an unwell replica.
 func (e schedule) failOver(replica int) {
-	last, left := e.Last, room{e.Rescue, e.Whole}
+	last, left := e.Last, room{e.BudgetRescue, e.BudgetSuspect}
 	if !e.within(replica) {
 		last, left = Last{Replica: replica, At: e.now, Carried: e.carried(), Dead: union(e.Dead)},
 			room{max(left.all, 1), max(left.whole, 1)}
 	}
 	freely := last.Carried
-	if last.Worked = e.Works[replica]; last.Worked {
-		budget := min(e.Whole, e.Budget)
+	if last.Worked = e.Recovered[replica]; last.Worked {
+		budget := min(e.BudgetSuspect, e.BudgetDrain)
 		freely, left = nil, room{budget, budget}
 	}
 	replicas := e.besides(replica, last.Dead)
@@ -47,10 +47,10 @@ func (e schedule) failOver(replica int) {
 
 // besides are the replicas that are emptied with one: where that does not work, all unwell ones that did not all along.
 func (e schedule) besides(replica int, dead []int) []int {
-	if e.Works[replica] {
+	if e.Recovered[replica] {
 		return []int{replica}
 	}
-	others := slices.DeleteFunc(slices.Clone(e.unwell), func(other int) bool { return e.Works[other] || !slices.Contains(dead, other) })
+	others := slices.DeleteFunc(slices.Clone(e.unwell), func(other int) bool { return e.Recovered[other] || !slices.Contains(dead, other) })
 	return union(others, []int{replica})
 }
 
@@ -75,7 +75,7 @@ func (e schedule) beyond(carried []plan.Load) func(unit) bool {
 // else the one with the most load that can move. The others wait, and are named.
 func (e schedule) next() (replica int, ok bool) {
 	for _, candidate := range e.unwell {
-		overtakes := e.Last.Worked && !e.Works[candidate]
+		overtakes := e.Last.Worked && !e.Recovered[candidate]
 		if e.busy() && !e.within(candidate) && !overtakes {
 			continue
 		}
@@ -91,8 +91,8 @@ func (e schedule) next() (replica int, ok bool) {
 
 // sooner reports whether one replica is emptied before another.
 func (e schedule) sooner(a, b int) bool {
-	if e.Works[a] != e.Works[b] {
-		return !e.Works[a]
+	if e.Recovered[a] != e.Recovered[b] {
+		return !e.Recovered[a]
 	}
 	return e.movable[a].Compare(e.movable[b]) > 0
 }
@@ -111,7 +111,7 @@ func (e schedule) busy() bool {
 }
 
 func (e schedule) within(replica int) bool {
-	along := slices.Contains(e.Last.Dead, replica) && !e.Works[replica]
+	along := slices.Contains(e.Last.Dead, replica) && !e.Recovered[replica]
 	return e.busy() && (along || e.Last.Replica == replica)
 }
 

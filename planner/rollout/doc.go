@@ -66,8 +66,8 @@
 // works, and those that a person asked for. The first need an answer of who receives only, all others one of every pod.
 //
 // Between two waves Moves is empty: Moving waits for a budget, for pods and for word of who owns what, and its deadline
-// ends the rollout where it is. basis.Options.Ends ends it there at once, and before replicas go: a leader that may
-// decide nothing by itself any more, or sees a replica unwell, does so. basis.Options.Shut ends it there alone, while
+// ends the rollout where it is. basis.Options.EndsBecause ends it there at once, and before replicas go: a leader that may
+// decide nothing by itself any more, or sees a replica unwell, does so. basis.Options.NoMoreWaves ends it there alone, while
 // clusters are left.
 //
 // The clusters of a wave, and of its way back, are nudged as their Secrets are written, and so are those that a pin or

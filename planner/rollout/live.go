@@ -40,8 +40,8 @@ func (t live) scaling() {
 	r := t.Plan.Rollout
 	done, why := t.replaced()
 	switch {
-	case done && t.Plan.Replicas < r.Replicas && t.Options.Ends != "":
-		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.Plan.Replicas, t.Options.Ends))
+	case done && t.Plan.Replicas < r.Replicas && t.Options.EndsBecause != "":
+		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.Plan.Replicas, t.Options.EndsBecause))
 	case done && t.Plan.Replicas < r.Replicas:
 		r.From.ControllerReplicas, t.Plan.Replicas = r.ControllerReplicas, r.Replicas
 		t.enter(plan.Scaling, Advanced, why)
@@ -111,9 +111,9 @@ func (t live) nextWave(done string) {
 		t.enter(plan.Verifying, Advanced, done+"every cluster has its replica")
 		return
 	}
-	why := t.Options.Ends
+	why := t.Options.EndsBecause
 	if len(left) > 0 {
-		why = cmp.Or(why, t.Options.Shut)
+		why = cmp.Or(why, t.Options.NoMoreWaves)
 	}
 	if why != "" {
 		t.end(Finished, fmt.Sprintf("%s%s: where the other clusters go is decided anew", done, why))
@@ -232,8 +232,8 @@ func (t live) verified(why string) {
 		t.end(Finished, why)
 		return
 	}
-	if t.Options.Ends != "" {
-		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.Plan.Replicas, t.Options.Ends))
+	if t.Options.EndsBecause != "" {
+		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.Plan.Replicas, t.Options.EndsBecause))
 		return
 	}
 	t.rows.SettleGone()

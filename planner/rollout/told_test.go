@@ -82,7 +82,7 @@ type liveCase struct {
 
 func (c liveCase) run(t *testing.T) {
 	t.Helper()
-	o := basis.Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell, Insists: c.person, Rescue: c.rescue}
+	o := basis.Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, EndsBecause: c.ends, Closed: c.closed, Unwell: c.unwell, Insists: c.person, Rescue: c.rescue}
 	switch c.budget {
 	case 0:
 		o.Budget = math.MaxInt

@@ -126,7 +126,7 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 				test.change(&seen)
 			}
 			p := during(three, three, plan.Moving, nil, func(p *plan.Plan) { p.Clusters = loaded(test.stands, test.loads) })
-			o := basis.Options{StageTimeout: time.Hour, MaxMovesPerWave: test.perWave, Budget: test.budget, Small: test.small}
+			o := basis.Options{StageTimeout: time.Hour, MaxMovesPerWave: test.perWave, Budget: test.budget, AwaitSize: test.small}
 			if diff := cmp.Diff(test.want, told(Advance(plan.NewView(p, nil), seen, test.target, o, start))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

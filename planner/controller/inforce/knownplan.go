@@ -52,9 +52,9 @@ func (k *Known) Standing(d configmap.Document) configmap.Document {
 	return d
 }
 
-// Learn takes over what is to be enforced, and answers whether it is news. Nobody may be woken by what is not: a cycle
+// SetEnforced takes over what is to be enforced, and answers whether it is news. Nobody may be woken by what is not: a cycle
 // reads the plan, and would be followed by the next one at once.
-func (k *Known) Learn(d configmap.Document) bool {
+func (k *Known) SetEnforced(d configmap.Document) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if reflect.DeepEqual(k.document, d) {
@@ -74,8 +74,8 @@ func (k *Known) HasJudged() bool {
 	return k.judged
 }
 
-// Hear takes the words of a plan ConfigMap, unless later ones are known.
-func (k *Known) Hear(cm *corev1.ConfigMap) { k.HearAfter(cm, 0) }
+// RecordUserFields takes what people wrote into a plan ConfigMap, unless later ones are known.
+func (k *Known) RecordUserFields(cm *corev1.ConfigMap) { k.HearAfter(cm, 0) }
 
 // HearAfter takes the words of a plan ConfigMap that was read while the last that were heard were of that version. A
 // read that asks etcd is never behind what was known when it began: one with a lower version is of an etcd that was

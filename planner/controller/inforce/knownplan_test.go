@@ -22,20 +22,20 @@ func TestTheLatestWordsAreKept(t *testing.T) {
 		tell func(*Known)
 		want string
 	}{
-		"a later one":                {func(k *Known) { k.Hear(cm("101", "later")) }, "later"},
-		"one that is behind":         {func(k *Known) { k.Hear(cm("99", "behind")) }, "first"},
+		"a later one":                {func(k *Known) { k.RecordUserFields(cm("101", "later")) }, "later"},
+		"one that is behind":         {func(k *Known) { k.RecordUserFields(cm("99", "behind")) }, "first"},
 		"a read":                     {func(k *Known) { k.HearAfter(cm("101", "read"), k.LastHeard()) }, "read"},
 		"a read of a restored etcd":  {func(k *Known) { k.HearAfter(cm("7", "restored"), k.LastHeard()) }, "restored"},
-		"the watch after such a one": {func(k *Known) { k.HearAfter(cm("7", "restored"), k.LastHeard()); k.Hear(cm("8", "on")) }, "on"},
+		"the watch after such a one": {func(k *Known) { k.HearAfter(cm("7", "restored"), k.LastHeard()); k.RecordUserFields(cm("8", "on")) }, "on"},
 		"a read that the watch overtook": {func(k *Known) {
 			last := k.LastHeard()
-			k.Hear(cm("102", "watched"))
+			k.RecordUserFields(cm("102", "watched"))
 			k.HearAfter(cm("101", "read"), last)
 		}, "watched"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &Known{Options: &wiring.Options{}}
-			k.Hear(cm("100", "first"))
+			k.RecordUserFields(cm("100", "first"))
 			test.tell(k)
 			words, known := k.Words()
 			want, err := store.Words(cm("", test.want))

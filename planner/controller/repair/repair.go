@@ -44,9 +44,9 @@ type Repairs struct {
 	sizes   *sizeNews
 	secrets *telemetry.SecretNews
 
-	mu     sync.Mutex
-	shown  shown    // what the last cycle saw
-	healed []string // clusters that were brought back since the last cycle took them
+	mu       sync.Mutex
+	shown    shown    // what the last cycle saw
+	repaired []string // clusters that were brought back since the last cycle took them
 }
 
 // New makes repairs that look as soon as something drifts. What panics in them is caught.
@@ -258,7 +258,7 @@ func (r *Repairs) noteRepaired(step diff.Step, w discover.Workload) {
 		foreign.Seen, foreign.Idle = owned.Owners, owned.Idle
 	}
 	if foreign.Moved() {
-		r.healed = append(r.healed, s.Secret)
+		r.repaired = append(r.repaired, s.Secret)
 	}
 }
 
@@ -266,14 +266,14 @@ func (r *Repairs) noteRepaired(step diff.Step, w discover.Workload) {
 func (r *Repairs) AddRepaired(names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.healed = append(r.healed, names...)
+	r.repaired = append(r.repaired, names...)
 }
 
-// TakeRepaired takes the names of those that were healed, each once.
+// TakeRepaired takes the names of those that were brought back, each once.
 func (r *Repairs) TakeRepaired() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	names := slices.Compact(slices.Sorted(slices.Values(r.healed)))
-	r.healed = nil
+	names := slices.Compact(slices.Sorted(slices.Values(r.repaired)))
+	r.repaired = nil
 	return names
 }

@@ -249,7 +249,7 @@ func (l layout) retarget() {
 	if !slices.Contains([]plan.Stage{plan.Assigning, plan.Moving, plan.Verifying}, under.Stage) {
 		return
 	}
-	least := max(l.Held(), l.Owned())
+	least := max(l.ReplicasHeld(), l.ReplicasOwned())
 	for name, replica := range l.Pins {
 		if _, known := l.Next.Clusters[name]; known && replica < l.Next.Replicas {
 			least = max(least, replica+1)

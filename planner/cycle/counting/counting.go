@@ -39,7 +39,7 @@ func Allowed(draft *outcome.Draft, g *ground.Ground, d division.Division, wanted
 		return wanted
 	}
 	of := tally{now: min(bounds.Settled(g.Next), d.Bounds.MaxReplicas), wanted: wanted,
-		musts: max(bounds.MustHave(g), g.Held()), due: due,
+		musts: max(bounds.MustHave(g), g.ReplicasHeld()), due: due,
 		over: d.Starved > 0 || c.overloaded(c.Out.Now, d.Bounds.Capacity)}
 	for _, item := range d.Items {
 		of.musts = max(of.musts, item.Replica+1)

@@ -63,7 +63,7 @@ func divide(g *ground.Ground, loads []plan.Load, now Terms, stays map[int]int) (
 	if within.Capacity == 0 {
 		within.Capacity = g.Capacity
 	}
-	within.Held, within.Memory = g.Held(), g.InUse.Most()
+	within.Held, within.Memory = g.ReplicasHeld(), g.InUse.Most()
 	d.full = within.Capacity
 	if g.In.Config.Partition.Sticky != nil {
 		err = d.stick(g, within, loads, g.In.Config.Partition.Sticky, now)

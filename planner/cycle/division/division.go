@@ -99,7 +99,7 @@ func (d Division) Basis() string {
 // Allows reports whether a candidate of another cycle keeps to what is pinned now, and to the most clusters of a
 // replica.
 func (d Division) Allows(g *ground.Ground, c evaluate.Candidate) bool {
-	if c.Replicas < g.Held() || byWaitingPin(g, c) {
+	if c.Replicas < g.ReplicasHeld() || byWaitingPin(g, c) {
 		return false
 	}
 	clusters, of := make([]int, max(c.Replicas, 1)), d.placed(g, c)

@@ -79,7 +79,7 @@ func (f Fixed) Carries(i int) int {
 
 // Owned is the number of replicas that people's Secrets need which name none: Argo CD has them where it has them,
 // whatever ballast does.
-func (g *Ground) Owned() (replicas int) {
+func (g *Ground) ReplicasOwned() (replicas int) {
 	for i, c := range g.Fleet.Clusters {
 		placed := standing.LeftToAlgorithm(c) && !g.Fixed().followsCount(c)
 		if placed && g.Owners[i] < g.Next.Replicas {
@@ -90,7 +90,7 @@ func (g *Ground) Owned() (replicas int) {
 }
 
 // Held is the number of replicas that such Secrets need.
-func (g *Ground) Held() (replicas int) {
+func (g *Ground) ReplicasHeld() (replicas int) {
 	for i := range g.Fleet.Clusters {
 		replicas = max(replicas, g.Fixed().Carries(i)+1)
 	}

@@ -53,7 +53,7 @@ type Inputs struct {
 
 	Installation []Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
 	// Clusters that repairs brought back from another owner since the last cycle.
-	Healed       []string            `json:"healed,omitempty"`
+	Repaired     []string            `json:"healed,omitempty"`
 	Barred       map[string]string   `json:"barred,omitempty"`      // Secrets that the API server lets nobody of ballast write, by its words
 	Surroundings inputs.Surroundings `json:"surroundings,omitzero"` // what size rules read beside loads
 	Resizes      *bool               `json:"resizes,omitempty"`     // whether the API server has pods/resize; nil: unknown

@@ -31,7 +31,7 @@ func (l Ledger) Count(beside *placement.Servers) {
 	m.Ledger = m.Ledger.Kept(l.In.Now, append(RatesOf(l.In), cooldown))
 	m.Unserved = m.Unserved.Kept(l.In.Now, RatesOf(l.In))
 	if p := l.In.InForce; p != nil {
-		l.enterAsked(change.Healing, slices.Values(l.In.Healed), *p, beside)
+		l.enterAsked(change.Healing, slices.Values(l.In.Repaired), *p, beside)
 		l.CountStage(*p, beside)
 	}
 	if p := l.In.InForce; p != nil && p.Rollout == nil {

@@ -64,7 +64,7 @@ func PreviewEvacuation(in input.Inputs, unwell ...int) failover.Evacuation {
 	s := Preview(in)
 	s.Replicas.Sick = sick(unwell)
 	r := proposal.Request(s, nil)
-	r.Budget = math.MaxInt
+	r.BudgetDrain = math.MaxInt
 	return failover.Evacuate(r, in.Now)
 }
 
@@ -81,7 +81,7 @@ func sick(unwell []int) (all []health.Sick) {
 // the fleet at most. The inputs are those of PreviewEvacuation, and have failover.
 func PreviewLoss(in input.Inputs, lost []int, rescue int) failover.Evacuation {
 	r := proposal.Request(Preview(in), lost)
-	r.Rescue, r.Whole, r.Dead = rescue, rescue, lost
+	r.BudgetRescue, r.BudgetSuspect, r.Dead = rescue, rescue, lost
 	return failover.Evacuate(r, in.Now)
 }
 

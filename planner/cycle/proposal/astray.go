@@ -28,7 +28,7 @@ func followAstray(s *snapshot.Snapshot) *Proposed {
 	if s.In.Config.Rollout.Live == nil || len(s.Verdict.Astray) == 0 || lately {
 		return nil
 	}
-	if _, away := down(s); away || s.UnwellOrCordoned() {
+	if s.LevelWaits() != "" {
 		return nil
 	}
 	for _, a := range s.Verdict.Astray {

@@ -143,20 +143,20 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 	}
 	held := map[string]bool{}
 	for name, row := range s.Next.Clusters {
-		held[name] = s.Held(name, row.Replica)
+		held[name] = s.HeldByTrip(name, row.Replica)
 	}
-	r := failover.Request{Held: held, View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell,
-		Works: working, Shut: s.Shut(),
-		MaxClusters: s.MostClusters(), Budget: snapshot.BudgetOf(s, change.Drain).Left,
-		Rescue: snapshot.RescueOf(s), Whole: snapshot.BudgetOf(s, change.Failover).Left,
+	r := failover.Request{Held: held, View: plan.NewView(s.Next.Clone(), s.Pins), Suspects: again, Unwell: unwell,
+		Recovered: working, CannotReceive: s.CannotReceive(),
+		MaxClusters: s.MostClusters(), BudgetDrain: snapshot.BudgetOf(s, change.Drain).Left,
+		BudgetRescue: snapshot.RescueOf(s), BudgetSuspect: snapshot.BudgetOf(s, change.Failover).Left,
 		Last: s.Changes.Failover, Dead: s.Changes.Replicas.Dead(),
 		Servers: gathered(s, unwell, working, held), Apart: map[string][]string{},
-		Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{},
+		ApartBesidePlan: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{},
 		Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
 	if s.May(gate.Drain) {
 		r.Cordoned = s.Cordoned
 	} else {
-		r.Shut = append(r.Shut, s.Cordoned...)
+		r.CannotReceive = append(r.CannotReceive, s.Cordoned...)
 	}
 	if len(unwell) > 0 { // those that were killed are full, also where they work again
 		r.Killed = s.Changes.Stay().Replicas
@@ -188,7 +188,7 @@ func Request(s *snapshot.Snapshot, unwell []int) failover.Request {
 		if _, row := s.Next.Clusters[name]; row || s.Owners[i] < 0 || s.Owners[i] >= len(r.Beside) {
 			continue
 		}
-		r.Beyond[s.Owners[i]] = placement.Joined(r.Beyond[s.Owners[i]], cl.Apart)
+		r.ApartBesidePlan[s.Owners[i]] = placement.Joined(r.ApartBesidePlan[s.Owners[i]], cl.Apart)
 		r.BytesBeside[s.Owners[i]] = r.BytesBeside[s.Owners[i]].Plus(s.InUse.Takes(i))
 		if s.Loads != nil {
 			r.Beside[s.Owners[i]] += s.Loads[i]

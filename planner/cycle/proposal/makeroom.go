@@ -30,7 +30,7 @@ func MakeRoom(s *snapshot.Snapshot) *Proposed {
 	if snapshot.GoneBack(s) {
 		return nil
 	}
-	if _, away := down(s); away || s.UnwellOrCordoned() {
+	if s.LevelWaits() != "" {
 		return nil
 	}
 	var off []int

@@ -49,12 +49,8 @@ func Level(s *snapshot.Snapshot) *Proposed {
 	if s.Elected == nil {
 		return nil
 	}
-	if s.UnwellOrCordoned() {
-		return &Proposed{Verdict: "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"}
-	}
-	if replica, down := down(s); down {
-		return &Proposed{Verdict: fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it",
-			replica)}
+	if waits := s.LevelWaits(); waits != "" {
+		return &Proposed{Verdict: "waits: " + waits}
 	}
 	fixed, replicas := s.In.Config.Partition.Replicas, s.Elected.Replicas
 	asked := fixed != nil && fixed.Fixed == replicas && replicas != s.Next.Replicas
@@ -109,21 +105,6 @@ func Level(s *snapshot.Snapshot) *Proposed {
 	return &Proposed{Want: w, Cause: change.Balance, Asked: asked, Why: why, Worth: pays}
 }
 
-// down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
-// has been so, and would undo what the last one did about it.
-func down(s *snapshot.Snapshot) (int, bool) {
-	if !s.In.Observed.Known {
-		return 0, false
-	}
-	longDown := s.LongDown()
-	for replica := range s.Next.Replicas {
-		if !standing.Works(s.In.Observed.Pods, replica) && !longDown[replica] {
-			return replica, true
-		}
-	}
-	return 0, false
-}
-
 // besideLongDown says why what is wanted waits all the same for a replica that has not worked for long: one comes
 // behind it, or goes before it, only where it starts, and the partition may have been asked without knowing of it.
 func besideLongDown(s *snapshot.Snapshot, w *rollout.Proposal, moves []outcome.Move) string {
@@ -154,7 +135,7 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	if least := s.In.Config.Partition.MinReplicas; least != nil {
 		replicas = max(replicas, *least)
 	}
-	if replicas = max(replicas, s.Ground.Held(), s.Owned()); s.Next.FreeReplicas {
+	if replicas = max(replicas, s.Ground.ReplicasHeld(), s.ReplicasOwned()); s.Next.FreeReplicas {
 		replicas = s.Next.Replicas
 	}
 	back, closed, stuck := map[string]int{}, s.Closed(), s.Stuck()

@@ -24,14 +24,14 @@ import (
 type judge struct {
 	question.Question
 	wish.View
-	wanted  size.Result
-	asked   map[int]bool // ordinals for whose size nothing is waited
-	unfit   map[int]memory.Unfit
-	beyond  map[int]size.Resources
-	before  map[string]time.Time // what was blocked by the last cycle, and since when
-	due     map[string]bool      // what was decided by then, and waits for no other decision
-	changed []string             // in words
-	out     *Sizing
+	wanted   size.Result
+	byPerson map[int]bool // ordinals for whose size nothing is waited
+	unfit    map[int]memory.Unfit
+	beyond   map[int]size.Resources
+	before   map[string]time.Time // what was blocked by the last cycle, and since when
+	due      map[string]bool      // what was decided by then, and waits for no other decision
+	changed  []string             // in words
+	out      *Sizing
 }
 
 // decide judges each resource of each replica, and answers the sizes that hold from now on.
@@ -166,7 +166,7 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 	if j.Urgent[replica] != "" {
 		want = quantity.LimitAlone(now, want, name)
 	}
-	if !j.asked[replica] {
+	if !j.byPerson[replica] {
 		want = quantity.LimitAhead(now, want, name, j.Rules(name))
 	}
 	m = j.remembered(replica, name)
@@ -186,7 +186,7 @@ func (j *judge) one(replica int, name string, next size.Resources) (m remembered
 		OOMKilled:    j.Urgent[replica] != "",
 		OverCapacity: j.overloaded(replica), Of: j.Replicas}
 	judged := rules
-	if j.asked[replica] {
+	if j.byPerson[replica] {
 		judged = rules.Asked()
 	}
 	grows := ask.Wanted > ask.Current
@@ -260,7 +260,7 @@ func (j *judge) undecided(ordinal int, name, key string) time.Time {
 	held := quantity.Of(j.Held(j.Plan, ordinal))
 	_, requests := held.Requests[name]
 	_, limits := held.Limits[name]
-	sized, decided := requests || limits, j.asked[ordinal] || j.due[key]
+	sized, decided := requests || limits, j.byPerson[ordinal] || j.due[key]
 	waits := j.Urgent[ordinal] == "" && sized && !decided
 	if j.Size.Interval == 0 || j.decides() || !waits {
 		return time.Time{}

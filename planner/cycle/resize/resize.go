@@ -71,7 +71,7 @@ func Decide(q question.Question) Answer {
 
 // answer judges what is wanted.
 func answer(q question.Question, v wish.View, w wish.Wishes) Answer {
-	j := judge{Question: q, View: v, wanted: w.Result, asked: w.Asked, unfit: w.Unfit, beyond: w.Beyond,
+	j := judge{Question: q, View: v, wanted: w.Result, byPerson: w.Asked, unfit: w.Unfit, beyond: w.Beyond,
 		out: &Sizing{Apply: q.Apply(), Rules: rowsOf(w, q.Size), Unmet: q.Unmet}}
 	j.Memory.Found, j.Memory.Peaks, j.Memory.Killed, j.Memory.Rules = v.Found, v.Peaks, maps.Clone(v.Killed), w.States
 	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = wish.NodeRoom{Question: q}.NoRoom(w.Beyond), w.Back, w.Unfit

@@ -25,8 +25,8 @@ func RolloutOptions(s *Snapshot, cause change.Cause) basis.Options {
 	r := s.In.Config.Rollout
 	o := basis.Options{Mode: ModeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
 		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause),
-		Ends: ends(s, cause), TurnsBack: s.TurnsBack,
-		Small: small(s, cause), Shut: shut(s, cause)}
+		EndsBecause: ends(s, cause), TurnsBack: s.TurnsBack,
+		AwaitSize: small(s, cause), NoMoreWaves: shut(s, cause)}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
@@ -82,7 +82,7 @@ func stops(s *Snapshot, cause change.Cause) bool {
 // Held reports whether a trip for memory has a cluster stay on that replica. Where a person wants the replica empty, it
 // has not. What proposes a failover and what ends one that is under way must agree in this: one would begin and end
 // without an end.
-func (s *Snapshot) Held(name string, at int) bool {
+func (s *Snapshot) HeldByTrip(name string, at int) bool {
 	return s.Changes.Stay().Holds(name, at) && !slices.Contains(s.Cordoned, at)
 }
 
@@ -95,7 +95,7 @@ func handsOn(s *Snapshot) bool {
 		return false
 	}
 	for name, from := range r.Was {
-		if s.Held(name, from) && standing.Has(s.Fleet, name) {
+		if s.HeldByTrip(name, from) && standing.Has(s.Fleet, name) {
 			return true
 		}
 	}
@@ -108,7 +108,7 @@ func handsOn(s *Snapshot) bool {
 		if row.Replica == to || !planned || !standing.Has(s.Fleet, name) {
 			continue
 		}
-		if stay.Killed(to) || s.Held(name, row.Replica) {
+		if stay.Killed(to) || s.HeldByTrip(name, row.Replica) {
 			return true
 		}
 	}

@@ -13,41 +13,53 @@ import (
 	"ballast/planner/plan"
 )
 
-// Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault;
-// it is that of the rollouts that begin, and one that is under way keeps its own. MaxClusters is how many clusters a
-// replica may have, 0 = no cap: what has to leave a replica heeds it. RolloutRestart is of mode default, DrainTimeout
-// of x0y. The others are of mode live. MaxMovesPerWave and Budget: servers that one wave may move, and that may be
-// moved now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing, Unwell those for which
-// nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
-// waves or before replicas go; empty: it goes on. Shut says why no further wave is to begin: what has left a replica by
-// then lets that replica go all the same. Two are of mode default, too. Rescue: clusters leave replicas that
-// are unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for
-// it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes. Memory is what the
-// clusters of a replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it. Small
-// are the replicas that are to be larger before they receive, and why: of mode live, and not for clusters that nobody
-// works for. KeepEnv is of mode live: the env that it would set waits for somebody's change of the pod template, and
-// one that is enough for the replicas stays.
+// Options are what a rollout heeds beside the plan and what is seen: `rollout` of the PlannerConfig, and what the cycle
+// knows.
 type Options struct {
-	Mode            string        `json:"mode,omitempty"`
-	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`
-	StageTimeout    time.Duration `json:"stageTimeout"`
-	DrainTimeout    time.Duration `json:"drainTimeout,omitempty"`
-	MaxMovesPerWave int           `json:"maxMovesPerWave,omitempty"`
-	MaxClusters     int           `json:"maxClusters,omitempty"`
-	Memory          plan.Bytes    `json:"memory,omitempty"`
-	Budget          int           `json:"budget,omitempty"`
-	Closed          map[int]bool  `json:"closed,omitempty"`
-	Unwell          map[int]bool  `json:"unwell,omitempty"`
-	Insists         bool          `json:"insists,omitempty"`
-	Rescue          bool          `json:"rescue,omitempty"`
-	Partial         bool          `json:"partial,omitempty"`
-	KeepEnv         bool          `json:"keepEnv,omitempty"`
-	Ends            string        `json:"ends,omitempty"`
-	Shut            string        `json:"shut,omitempty"`
-	TurnsBack       string        `json:"turnsBack,omitempty"`
+	// Mode is one of plan's, "" = plan.ModeDefault: of rollouts that begin. One that is under way keeps its own.
+	Mode         string        `json:"mode,omitempty"`
+	StageTimeout time.Duration `json:"stageTimeout"`
+	// MaxClusters is how many clusters a replica may have, 0 = no cap: what has to leave a replica heeds it.
+	MaxClusters int `json:"maxClusters,omitempty"`
+	// Insists says that a person asked for it.
+	Insists bool `json:"insists,omitempty"`
 
-	Bytes map[string]plan.Bytes `json:"bytes,omitempty"`
-	Small map[int]string        `json:"small,omitempty"`
+	// Of mode default.
+	RolloutRestart bool `json:"rolloutRestart,omitempty"`
+	// Of mode x0y.
+	DrainTimeout time.Duration `json:"drainTimeout,omitempty"`
+	// TurnsBack says why it is to go back to where it came from.
+	TurnsBack string `json:"turnsBack,omitempty"`
+
+	// Of the modes default and live.
+
+	// Rescue: clusters leave replicas that are unwell or cordoned. Those whose Secrets are there do, whatever number of
+	// others is gone; no replica goes for it.
+	Rescue bool `json:"rescue,omitempty"`
+	// Partial: the Secrets that are seen are not believed to be all, so that no replica goes.
+	Partial bool `json:"partial,omitempty"`
+
+	// Of mode live.
+
+	// MaxMovesPerWave is how many servers one wave may move, and Budget how many may be moved now at all (math.MaxInt =
+	// no limit).
+	MaxMovesPerWave int `json:"maxMovesPerWave,omitempty"`
+	Budget          int `json:"budget,omitempty"`
+	// Closed are the replicas that may receive nothing, Unwell those for which nobody works.
+	Closed map[int]bool `json:"closed,omitempty"`
+	Unwell map[int]bool `json:"unwell,omitempty"`
+	// AwaitSize are the replicas that are to be larger before they receive, and why. What nobody works for does not wait.
+	AwaitSize map[int]string `json:"small,omitempty"`
+	// Memory is what the clusters of a replica may take together, 0 = not known, and Bytes what each takes.
+	Memory plan.Bytes            `json:"memory,omitempty"`
+	Bytes  map[string]plan.Bytes `json:"bytes,omitempty"`
+	// KeepEnv: the env that the mode would set waits for somebody's change of the pod template, and one that is enough
+	// for the replicas stays.
+	KeepEnv bool `json:"keepEnv,omitempty"`
+	// EndsBecause says why a rollout is to end where it may: between two waves, or before replicas go. Empty: it goes on.
+	EndsBecause string `json:"ends,omitempty"`
+	// NoMoreWaves says why no further wave is to begin. What has left a replica by then lets that replica go all the same.
+	NoMoreWaves string `json:"shut,omitempty"`
 }
 
 // Basis is what a stage stands on: what Advance was given, and the plan as it is by now.

@@ -189,7 +189,7 @@ func (c Chooser) movable(left []Unit) (free []Unit, blocked string) {
 			why = cmp.Or(why, fmt.Sprintf("replica %d is unwell or cordoned", u.Home))
 		}
 		if !u.unserved {
-			why = cmp.Or(c.Options.Small[u.Home], why)
+			why = cmp.Or(c.Options.AwaitSize[u.Home], why)
 		}
 		why = cmp.Or(c.Answers.Risk(u.Names, u.from, u.Home), why)
 		if u.unknown != "" && c.Seen.OwnersKnown {

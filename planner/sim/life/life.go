@@ -188,7 +188,7 @@ func (l *Life) Inputs() input.Inputs {
 		Now: l.Now.Add(l.Skew), Config: l.Config, Cordon: l.Cordon, PlannerUser: sim.PlannerUser, Memory: l.memory,
 		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, BreakGlass: l.Glass, Tripped: l.Tripped, Rollback: l.Rollback,
 		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: append([]poll.Fetched{l.fetched()}, l.used()...),
-		Enforcement: &held, Healed: slices.Sorted(maps.Keys(l.given)),
+		Enforcement: &held, Repaired: slices.Sorted(maps.Keys(l.given)),
 	}
 	for name := range l.Barred {
 		if in.Barred == nil {
