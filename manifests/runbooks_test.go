@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"ballast/planner/plan"
 )
 
 // TestEveryAlertHasARunbook, and no runbook is of an alert that is not there.
@@ -49,6 +51,22 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	slices.Sort(headings)
 	if diff := cmp.Diff(alerts, headings); diff != "" {
 		t.Errorf("-alerts +runbooks:\n%s", diff)
+	}
+}
+
+// TestTheAlertOfInputNamesItsMends: who is woken for a coverage that stays low reads what ends it.
+func TestTheAlertOfInputNamesItsMends(t *testing.T) {
+	alerts := shippedRules(t).alerts()
+	i := slices.IndexFunc(alerts, func(a alert) bool { return a.Alert == "BallastInputRefused" })
+	if i < 0 {
+		t.Fatal("there is no such alert")
+	}
+	said := strings.Join(strings.Fields(alerts[i].Annotations["description"]), " ")
+	for _, mend := range []string{"LowCoverage names the clusters without a value, and until when", "have Prometheus scrape every pod",
+		"delete the Secrets of clusters that are no more", "lower poll.minCoverage", plan.AnnotationAcceptDiscovery} {
+		if !strings.Contains(said, mend) {
+			t.Errorf("it says %q, without %q", said, mend)
+		}
 	}
 }
 
