@@ -151,28 +151,34 @@ func (c starting) begins(s *snapshot.Snapshot, p *proposal.Proposed) bool {
 		c.votes.Stands()
 		return false
 	}
-	c.Out.Decided, c.Out.Memory.Changes.Why, c.Out.Memory.Changes.BySecret = true, problem.Text(p.Why), p.BySecret ||
-		p.Follows
-	c.Note(p.Why)
-	if p.Cause == change.Failover {
-		c.Out.Memory.Changes.Failover = *p.Last
-	}
-	if p.Follows {
-		c.Out.Memory.Changes.Ownership.Followed = c.In.Now
-	}
-	c.Out.Memory.Savings = c.Out.Memory.Savings.Spend(p.Worth.Spends)
-	if snapshot.Restarts(s, p.Want, o) {
-		c.Out.Memory.Savings.Of = nil
-		c.Out.Memory.Changes.Restarted = c.In.Now
-		if p.BySecret {
-			c.Out.Memory.Changes.Stopped = c.In.Now
-		}
-	}
+	c.begun(p, snapshot.Restarts(s, p.Want, o))
 	c.Out.Memory.Changes.Target = destination(o.Mode, s.Next, *p.Want)
 	counting.Scaled(c.Draft, s.Next, next)
 	c.breaker.Follow(nil, next.Rollout)
 	s.Next = next
 	return true
+}
+
+// begun remembers what a rollout is for that begins, and what it costs.
+func (c starting) begun(p *proposal.Proposed, restarts bool) {
+	c.Note(p.Why)
+	c.Out.Decided = true
+	m := &c.Out.Memory.Changes
+	m.Why, m.BySecret = problem.Text(p.Why), p.BySecret || p.Follows
+	if p.Cause == change.Failover {
+		m.Failover = *p.Last
+	}
+	if p.Follows {
+		m.Ownership.Followed = c.In.Now
+	}
+	c.Out.Memory.Savings = c.Out.Memory.Savings.Spend(p.Worth.Spends)
+	if !restarts {
+		return
+	}
+	c.Out.Memory.Savings.Of = nil
+	if m.Restarted = c.In.Now; p.BySecret {
+		m.Stopped = c.In.Now
+	}
 }
 
 // waits says what a change waits for that did not begin. The vote goes on, unless what was elected may still begin.
