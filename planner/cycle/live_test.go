@@ -26,19 +26,19 @@ import (
 // liveWorld is a world in mode live, whose pods say what they own: each the clusters that carry its number, at once.
 type liveWorld struct {
 	*world
-	down       map[int]bool                   // replicas that are not ready
-	mute       map[int]bool                   // replicas that are, and do not say what they own
-	doubled    map[string]bool                // clusters that replica 0 has, too
-	taken      map[string]bool                // clusters that nobody takes up, whatever their Secret says
-	unshown    map[string]bool                // clusters whose Applications all give their name, which Argo CD 3.0.0 to 3.0.5 does not show
-	unread     bool                           // no pod is connected to those
-	lingers    map[string]bool                // replica 0 keeps a cache of those, too
-	renumbered map[int]int                    // pods that started with another number than their names'
-	idle       map[string]bool                // clusters without an Application
-	hidden     bool                           // no pod can be listed
-	placed     map[string]int                 // where Argo CD's algorithm has clusters whose Secrets name no replica
-	serves     map[string]string              // which Secret of a server that has several says where Argo CD has it, by server
-	written    map[string]discover.ShardValue // each Secret's shard when its pods saw it last
+	down       map[int]bool         // replicas that are not ready
+	mute       map[int]bool         // replicas that are, and do not say what they own
+	doubled    map[string]bool      // clusters that replica 0 has, too
+	taken      map[string]bool      // clusters that nobody takes up, whatever their Secret says
+	unshown    map[string]bool      // clusters whose Applications all give their name, which Argo CD 3.0.0 to 3.0.5 does not show
+	unread     bool                 // no pod is connected to those
+	lingers    map[string]bool      // replica 0 keeps a cache of those, too
+	renumbered map[int]int          // pods that started with another number than their names'
+	idle       map[string]bool      // clusters without an Application
+	hidden     bool                 // no pod can be listed
+	placed     map[string]int       // where Argo CD's algorithm has clusters whose Secrets name no replica
+	serves     map[string]string    // which Secret of a server that has several says where Argo CD has it, by server
+	written    map[string]writtenAs // each Secret as its pods saw it last
 	shape      func(*observed.Pod)
 	says       func(*ownership.Observation)
 	history    map[string][]int
@@ -125,16 +125,23 @@ func (w *liveWorld) observe() {
 	w.in.Observed = o
 }
 
+// writtenAs is what a pod reads of a Secret.
+type writtenAs struct {
+	shard  discover.ShardValue
+	server string
+}
+
 // serve has each server be where the Secret of it says that was written last, else the last one: Argo CD knows servers alone.
 func (w *liveWorld) serve() {
 	if w.written == nil {
-		w.serves, w.written = map[string]string{}, map[string]discover.ShardValue{}
+		w.serves, w.written = map[string]string{}, map[string]writtenAs{}
 	}
 	for _, s := range w.in.Discovered.Secrets {
-		if was, known := w.written[s.Name]; (!known || was != s.Shard) && s.Server != "" {
+		is := writtenAs{s.Shard, s.Server}
+		if was, known := w.written[s.Name]; (!known || was != is) && s.Server != "" {
 			w.serves[s.Server] = s.Name
 		}
-		w.written[s.Name] = s.Shard
+		w.written[s.Name] = is
 	}
 }
 

@@ -125,14 +125,14 @@ type Count struct {
 	ControllerReplicas int `json:"controllerReplicas"`
 }
 
-// Count is what a plan holds now.
-func (p Plan) Count() Count { return Count{p.Replicas, p.ControllerReplicas} }
-
 // Into says in words which change to another count is meant.
 func (c Count) Into(to Count) string {
-	return fmt.Sprintf("%d to %d replicas, %s %d to %d", c.Replicas, to.Replicas, EnvReplicas, c.ControllerReplicas,
+	return fmt.Sprintf("%s, %s %d to %d", FromTo(c.Replicas, to.Replicas), EnvReplicas, c.ControllerReplicas,
 		to.ControllerReplicas)
 }
+
+// FromTo is what Into begins with.
+func FromTo(from, to int) string { return fmt.Sprintf("%d to %d replicas", from, to) }
 
 // Rollout is a change that is under way; what the plan's own fields say is what holds now, Rollout says where it goes.
 // Since is written with the stage and is the only clock of its deadline. Moves holds the present wave only: where its

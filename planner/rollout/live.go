@@ -237,9 +237,7 @@ func (t live) verified(why string) {
 		return
 	}
 	t.rows.SettleGone()
-	if t.Plan.FreeReplicas {
-		t.rows.Reassign(t.Plan.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
-	}
+	t.rows.Reassign(t.Plan.Rollout.Replicas, nil) // what nobody may write stays where it is, and its row must not
 	t.Plan.Replicas = t.Plan.Rollout.Replicas
 	t.enter(plan.Shrinking, Advanced, why)
 }

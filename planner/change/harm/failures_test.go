@@ -65,12 +65,12 @@ func TestTheThirdFailureOfTheSameIsATrip(t *testing.T) {
 
 // TestWhatIsTriedAllTheSameWaitsLonger each time: as often as stops ballast at once, then after half an hour, an hour, two, four and four.
 func TestWhatIsTriedAllTheSameWaitsLonger(t *testing.T) {
-	const what = "3 to 1 replicas"
+	const what, whole = "3 to 1 replicas", "3 to 1 replicas, ENV 3 to 1"
 	var failures Failures
 	now := start
 	for i, want := range []time.Duration{0, 0, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour} {
-		failures, _ = failures.Add(now, change.Pin, what, "late")
-		failures, _ = failures.Add(now, change.Pin, "4 to 2 replicas", "late")
+		failures, _ = failures.Add(now, change.Pin, whole, "late")
+		failures, _ = failures.Add(now, change.Pin, "3 to 12 replicas, ENV 3 to 1", "late")
 		got := max(failures.Again(now, change.Pin, what).Sub(now), 0)
 		if got != want || !failures.Again(now.Add(want), change.Pin, what).IsZero() {
 			t.Errorf("after failure %d it waits %s, want %s and no longer", i+1, got, want)

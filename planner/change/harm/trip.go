@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"ballast/planner/change"
@@ -406,20 +407,23 @@ func (f Failures) Add(now time.Time, cause change.Cause, what, why string) (Fail
 		Why: fmt.Sprintf("a rollout (%s: %s) failed %d times within a day, the last time: %s", cause, what, same, why)}
 }
 
-// same are the failures of one rollout.
+// same are the failures of one rollout, or of those that begin with what it is to bring about.
 func (f Failures) same(cause change.Cause, what string) Failures {
-	return slices.DeleteFunc(slices.Clone(f), func(one Failure) bool { return one.Cause != cause || one.What != what })
+	return slices.DeleteFunc(slices.Clone(f), func(one Failure) bool {
+		return one.Cause != cause || one.What != what && !strings.HasPrefix(one.What, what+",")
+	})
 }
 
 // Again is until when a rollout waits that failed as often as stops ballast, and is tried all the same, since clusters
-// have no owner without it; zero: it may begin.
+// have no owner without it; zero: it may begin. What is how it was worded, up to a comma.
 func (f Failures) Again(now time.Time, cause change.Cause, what string) time.Time {
 	counts := slices.DeleteFunc(f.Until(now), func(one Failure) bool { return now.Sub(one.At) >= failsAgain })
 	same := counts.same(cause, what)
 	if len(same) < mostFailures {
 		return time.Time{}
 	}
-	again := same[len(same)-1].At.Add(min(triesAgain<<(len(same)-mostFailures), longestWait))
+	doubled := min(len(same)-mostFailures, 8) // no shift overflows
+	again := same[len(same)-1].At.Add(min(triesAgain<<doubled, longestWait))
 	if !again.After(now) {
 		return time.Time{}
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/division"
@@ -236,19 +237,30 @@ func peoplesReplicas(s *snapshot.Snapshot) *Proposed {
 		return nil
 	}
 	found := s.HeldByPeople()
-	fewer := found < s.Next.Replicas && s.May(gate.FollowOut) && oneWorks(s, found)
+	fewer := found < s.Next.Replicas && s.May(gate.FollowOut)
 	more := found > s.Next.Replicas && s.May(gate.FollowUp)
 	if !fewer && !more {
 		return nil
 	}
-	w := s.WantOf(found, nil)
-	to := plan.Count{Replicas: w.Replicas, ControllerReplicas: w.ControllerReplicas}
-	if again := s.Changes.Failures.Again(s.In.Now, change.Pin, s.Next.Count().Into(to)); !again.IsZero() {
-		return nil
+	why := fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload), s.Next.Replicas)
+	if waits := leavingWaits(s, found); fewer && waits != "" {
+		return &Proposed{Told: []problem.Problem{{Phase: problem.PhaseRollout, Subject: "partition.replicas",
+			Kind: "ReplicasWait", Message: "clusters are left on replicas that people took away: " + waits}}}
 	}
-	return &Proposed{Want: w, Cause: change.Pin,
-		Why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload),
-			s.Next.Replicas)}
+	return &Proposed{Want: s.WantOf(found, nil), Cause: change.Pin, Why: why}
+}
+
+// leavingWaits says why clusters do not leave yet what people took away; empty: they may.
+func leavingWaits(s *snapshot.Snapshot, replicas int) string {
+	if !oneWorks(s, replicas) {
+		return "no pod works for a replica that stays; they leave once one does"
+	}
+	again := s.Changes.Failures.Again(s.In.Now, change.Pin, plan.FromTo(s.Next.Replicas, replicas))
+	if again.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("that failed again and again, and is tried next at %s; `ballast resume` does so at once",
+		again.UTC().Format(time.RFC3339))
 }
 
 // oneWorks reports whether a pod works for one of so many replicas at least, as far as pods are seen.

@@ -16,14 +16,14 @@ import (
 // What may be done with a replica, by how it is:
 //
 //	                     levelled   receives by failover    receives by a wave   emptied
-//	cordoned             no         no                      no                   as a person asked
-//	unwell               no         no                      no                   by failover
-//	unwell for long      around it  no                      no                   done
-//	not ready            no         no                      yes                  no
-//	silent (mode live)   yes        no                      yes                  no
+//	cordoned             no         no                      of pins alone        as a person asked
+//	unwell               no         no                      of pins alone        by failover
+//	unwell for long      around it  no                      of pins alone        done
+//	not ready            no         no                      no                   no
+//	silent (mode live)   no         no                      no                   no
 //
-// UnwellOrCordoned, LongDown and LevelWaits are the first column, CannotReceive with the cordoned the second, Closed the
-// third.
+// UnwellOrCordoned, LongDown and LevelWaits are the first column, beside the gate liveBlind for what is silent;
+// CannotReceive with the cordoned is the second; Closed and answers.CannotReceive are the third.
 
 // Closed are the replicas that may receive nothing: those that are unwell, whatever holds failover back, and the
 // cordoned.

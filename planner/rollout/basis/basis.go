@@ -21,11 +21,14 @@ type Options struct {
 	StageTimeout time.Duration `json:"stageTimeout"`
 	// MaxClusters is how many clusters a replica may have, 0 = no cap: what has to leave a replica heeds it.
 	MaxClusters int `json:"maxClusters,omitempty"`
-	// Insists says that a person asked for it.
-	Insists bool `json:"insists,omitempty"`
+	// Closed are the replicas that may receive nothing, Unwell those for which nobody works.
+	Closed map[int]bool `json:"closed,omitempty"`
+	Unwell map[int]bool `json:"unwell,omitempty"`
 
 	// Of mode default.
 	RolloutRestart bool `json:"rolloutRestart,omitempty"`
+	// Partial: the Secrets that are seen are not believed to be all, so that no replica goes.
+	Partial bool `json:"partial,omitempty"`
 	// Of mode x0y.
 	DrainTimeout time.Duration `json:"drainTimeout,omitempty"`
 	// TurnsBack says why it is to go back to where it came from.
@@ -36,18 +39,15 @@ type Options struct {
 	// Rescue: clusters leave replicas that are unwell or cordoned. Those whose Secrets are there do, whatever number of
 	// others is gone; no replica goes for it.
 	Rescue bool `json:"rescue,omitempty"`
-	// Partial: the Secrets that are seen are not believed to be all, so that no replica goes.
-	Partial bool `json:"partial,omitempty"`
 
 	// Of mode live.
 
+	// Insists says that a person asked for it.
+	Insists bool `json:"insists,omitempty"`
 	// MaxMovesPerWave is how many servers one wave may move, and Budget how many may be moved now at all (math.MaxInt =
 	// no limit).
 	MaxMovesPerWave int `json:"maxMovesPerWave,omitempty"`
 	Budget          int `json:"budget,omitempty"`
-	// Closed are the replicas that may receive nothing, Unwell those for which nobody works.
-	Closed map[int]bool `json:"closed,omitempty"`
-	Unwell map[int]bool `json:"unwell,omitempty"`
 	// AwaitSize are the replicas that are to be larger before they receive, and why. What nobody works for does not wait.
 	AwaitSize map[int]string `json:"small,omitempty"`
 	// Memory is what the clusters of a replica may take together, 0 = not known, and Bytes what each takes.
