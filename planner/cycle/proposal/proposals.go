@@ -136,7 +136,7 @@ func Rollback(s *snapshot.Snapshot) *Proposed {
 	if least := s.In.Config.Partition.MinReplicas; least != nil {
 		replicas = max(replicas, *least)
 	}
-	if replicas = max(replicas, s.Ground.ReplicasHeld(), s.ReplicasOwned()); s.Next.FreeReplicas {
+	if replicas = max(replicas, s.ReplicasHeld(), s.ReplicasOwned()); s.Next.FreeReplicas {
 		replicas = s.Next.Replicas
 	}
 	back, closed, stuck := map[string]int{}, s.Closed(), s.Stuck()

@@ -15,12 +15,12 @@ import (
 
 // What may be done with a replica, by how it is:
 //
-//	                     levelled   receives by failover    receives by a wave   emptied
-//	cordoned             no         no                      of pins alone        as a person asked
-//	unwell               no         no                      of pins alone        by failover
-//	unwell for long      around it  no                      of pins alone        done
-//	not ready            no         no                      no                   no
-//	silent (mode live)   no         no                      no                   no
+//	                     levelled   receives by failover   receives by a wave   emptied
+//	cordoned             -          -                      of pins alone        as a person asked
+//	unwell               -          -                      of pins alone        by failover
+//	unwell for long      around it  -                      of pins alone        done
+//	not ready            -          -                      -                    -
+//	silent (mode live)   -          -                      -                    -
 //
 // UnwellOrCordoned, LongDown and LevelWaits are the first column, beside the gate liveBlind for what is silent;
 // CannotReceive with the cordoned is the second; Closed and answers.CannotReceive are the third.
