@@ -277,7 +277,8 @@ func TestX0YLevelsWithinTheShippedLimits(t *testing.T) {
 	}
 	has := len(w.on(0))
 	if len(stops) == 0 || stops[0] > 36*60 || has >= had-3 {
-		t.Errorf("it stops in the minutes %v, want one within 36 hours; replica 0 has %d clusters, before %d: %q", stops, has, had, w.last.Candidate.Verdict)
+		t.Errorf("it stops in the minutes %v, want one within 36 hours; replica 0 has %d clusters, before %d: %q", stops, has, had,
+			w.last.Candidate.Verdict)
 	}
 	for i := 1; i < len(stops); i++ {
 		if stops[i]-stops[i-1] < 24*60 {

@@ -236,9 +236,9 @@ func TestARollbackLeavesWhatNobodyCanWrite(t *testing.T) {
 	}
 }
 
-// TestAGuessMovesNoTwin: of two Secrets of a server nobody can write one, which names no replica, and the pods have the server where the
-// other one says. While that replica is silent Argo CD's algorithm alone says where the first would be, and that is a guess: it moves neither.
-// Before, the next cycle had both rows where the algorithm has the one, without a rollout, whether frozen or tripped.
+// TestAGuessMovesNoTwin: of two Secrets of a server nobody can write one, which names no replica, and the pods have the server where
+// the other one says. While that replica is silent Argo CD's algorithm alone says where the first would be, and that is a guess: it moves
+// neither. Before, the next cycle had both rows where the algorithm has the one, without a rollout, whether frozen or tripped.
 func TestAGuessMovesNoTwin(t *testing.T) {
 	for name, away := range map[string]func(w *liveWorld){
 		"its replica starts again": func(w *liveWorld) { w.down[1] = true },

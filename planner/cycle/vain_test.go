@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func TestWhatIsInVain(t *testing.T) {
 			rows := map[string]plan.Row{"stuck": {Replica: 1}, "twin": {Replica: 1}}
 			g := &ground.Ground{Fleet: discover.Fleet{Clusters: []discover.Cluster{stuck, twin}}}
 			g.Next = plan.Plan{Replicas: 3, ControllerReplicas: 16, Clusters: rows}
-			want := rollout.Proposal{Replicas: test.replicas, ControllerReplicas: 16, Rows: map[string]plan.Row{"stuck": {Replica: 1}, "twin": {Replica: 1}}}
+			want := rollout.Proposal{Replicas: test.replicas, ControllerReplicas: 16, Rows: maps.Clone(rows)}
 			for _, moved := range test.moves {
 				want.Rows[moved] = plan.Row{Replica: 0}
 			}

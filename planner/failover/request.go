@@ -54,7 +54,7 @@ type Request struct {
 	Killed          []int           // so do these until a person has looked: killed for their memory behind a wave
 	BudgetDrain     int             // servers that may leave cordoned replicas now
 	BudgetRescue    int             // servers that may leave an unwell one now, beyond what the others take on freely
-	BudgetSuspect   int             // of those, what waits for the whole budget: their replica's death may be theirs, or without memory elsewhere
+	BudgetSuspect   int             // of those, suspects, and what no other has memory for
 	Suspects        map[string]bool // clusters whose replicas may die of them: one did soon after a failover, or two moved them within a day
 	Last            Last
 }
