@@ -44,7 +44,9 @@ func Evacuate(r Request, now time.Time) Evacuation {
 	if replica, ok := s.next(); ok {
 		s.failOver(replica)
 	}
-	_, later := emptying{e, e.cordoned, room{r.BudgetDrain, r.BudgetDrain}, func() func(unit) bool { return func(unit) bool { return true } }}.empty()
+	each := func(unit) bool { return true } // one that works waits for the budget
+	left := room{r.BudgetDrain, r.BudgetDrain}
+	_, later := emptying{e, e.cordoned, left, func() func(unit) bool { return each }}.empty()
 	e.waits(e.cordoned, later)
 	e.overloads()
 	return e.out
